@@ -74,9 +74,7 @@ def create_server(
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
     shown = ui or UiSources()
     tokens = FormTokens(shown.shared_secret)
-    app.include_router(
-        ui_router(dispatcher, settings, node, lifecycle, activity, shown, protocol, tokens, page_threads)
-    )
+    app.include_router(ui_router(dispatcher, settings, node, lifecycle, life, shown, protocol, tokens))
     app.state.form_tokens = tokens
     app.state.process_forwarded = settings.process_forwarded
     app.add_middleware(UserNames, principal_header=settings.principal_header)
