@@ -13,7 +13,7 @@ from typing import TypeVar
 from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from coordinator.server.authentication import identity_of
+from coordinator.server.authentication import authenticated_identity, identity_of
 from coordinator.server.ui import words
 from coordinator.server.ui.form_tokens import FormTokens
 
@@ -88,8 +88,8 @@ class Pages:
 
         ``threads`` are for pages alone: who asks for many keeps no statement waiting.
         """
-        self._threads = threads
-        self.process_forwarded = process_forwarded
+        self._threads, self._login = threads, login
+        self._process_forwarded = process_forwarded
         self._templates = make_environment()
         self._common: dict[str, object] = {
             "version": version,
@@ -118,11 +118,13 @@ class Pages:
         tag = "" if stamp is None else _tag(f"{user} {stamp}".encode())
         if fragment and tag and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
+        login = self._login if self.is_secure(request) else "name"
         common = self._common | {
             "layout": "fragment.html" if fragment else "layout.html",
             "section": section,
             "sections": SECTIONS,
-            "user": user,
+            "login": login,
+            "user": user if login == "name" or authenticated_identity(request) is not None else "",
             "form_token": self.tokens.of(request),
         }
         body = await self.aside(lambda: self._render(template, common, make))
@@ -130,6 +132,11 @@ class Pages:
         if fragment and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
+
+    def is_secure(self, request: Request) -> bool:
+        """Over TLS, ours or that of a proxy that is believed: elsewhere users say who they are."""
+        forwarded = request.headers.get("x-forwarded-proto", "").split(",")[0].strip().lower()
+        return request.url.scheme == "https" or (self._process_forwarded and forwarded == "https")
 
     async def aside(self, make: Callable[[], T]) -> T:
         """What ``make`` gives on a thread of the pages."""
