@@ -91,12 +91,7 @@ class Pages:
         self._threads, self._login = threads, login
         self._process_forwarded = process_forwarded
         self._templates = make_environment()
-        self._common: dict[str, object] = {
-            "version": version,
-            "environment": environment,
-            "sections": SECTIONS,
-            "login": login,
-        }
+        self._common: dict[str, object] = {"version": version, "environment": environment}
         self.tokens = tokens
 
     async def show(
