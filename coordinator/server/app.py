@@ -27,8 +27,8 @@ from coordinator.server.query_access import QueryAccess
 from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
-from coordinator.server.ui.activity import Activity
 from coordinator.server.ui.form_tokens import FormTokens
+from coordinator.server.ui.life import UiLife
 from coordinator.server.ui.routes import UiSources, ui_router
 from coordinator.server.ui.user_names import UserNames
 
@@ -53,11 +53,11 @@ def create_server(
     ``ui`` what pages show beside queries.
     """
     lifecycle = NodeLifecycle(dispatcher, settings.shutdown_grace_period, stop)
-    activity = Activity(dispatcher)
+    life = UiLife(dispatcher)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with around() if around is not None else nullcontext(), dispatcher.running(), activity.running():
+        async with around() if around is not None else nullcontext(), dispatcher.running(), life.running():
             lifecycle.starting = False
             try:
                 yield
@@ -80,7 +80,7 @@ def create_server(
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
     shown = ui or UiSources()
     tokens = FormTokens(shown.shared_secret)
-    app.include_router(ui_router(dispatcher, settings, node, lifecycle, activity, shown, protocol, tokens))
+    app.include_router(ui_router(dispatcher, settings, node, lifecycle, life, shown, protocol, tokens))
     app.state.form_tokens = tokens
     app.state.process_forwarded = settings.process_forwarded
     app.state.drain = lambda: lifecycle.change(NodeState.SHUTTING_DOWN)

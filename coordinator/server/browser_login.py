@@ -55,9 +55,13 @@ def logged_in(handed: Handed) -> Response:
 
 def to_login_page(request: Request) -> Response:
     """A browser that opens a page of the UI, on its way to our own form and back to the page."""
-    path = request.url.path.removeprefix("/ui/") if request.url.path.startswith("/ui/") else ""
-    wanted = path + (f"?{request.url.query}" if request.url.query else "")
-    where = "login" + (f"?{urlencode({'next': wanted})}" if wanted else "")
+    path = request.url.path
+    where = "login"
+    if path.startswith("/ui/"):
+        wanted = path.removeprefix("/ui/") + (f"?{request.url.query}" if request.url.query else "")
+        where += f"?{urlencode({'next': wanted})}" if wanted else ""
+    else:
+        where = "../" * (path.count("/") - 1) + f"ui/{where}"
     return Response(status_code=303, headers=SAFE_HEADERS | {"Location": where})
 
 

@@ -12,6 +12,7 @@ from coordinator.server.browser_login import (
     COOKIE,
     NONCE,
     SAFE_HEADERS,
+    SESSION,
     callback_address,
     logged_in,
     text_page,
@@ -84,7 +85,8 @@ class OAuth2Routes:
     async def logout(self) -> Response:
         """The browser forgets who it is; the provider does not."""
         page = text_page(200, "You are logged out.")
-        page.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+        for name in (COOKIE, SESSION):
+            page.delete_cookie(name, path="/", secure=True, httponly=True, samesite="lax")
         return page
 
 

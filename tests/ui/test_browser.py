@@ -82,6 +82,12 @@ def test_the_editor(browser, service):
         page.click("#graph")
         page.locator("#plan .node").first.wait_for()
         page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
+        assert page.locator("#paint .wrong").inner_text() == "nowhere"
+        page.fill("#sql", "SELECT id FROM sho")
+        page.locator("#suggestions").get_by_text("shown").wait_for()
+        page.press("#sql", "Control+Space")
+        assert page.input_value("#sql") == "SELECT id FROM shown"
+        page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
         page.press("#sql", "Control+Enter")
         assert page.locator("#problem mark").inner_text() == "nowhere"
         page.fill("#sql", "SELECT a.id FROM shown a CROSS JOIN shown b")

@@ -18,6 +18,7 @@ from coordinator.server.ui.plan_tree import (
     distributed_plan,
     logical_drawing,
     logical_plan,
+    with_numbers,
 )
 from coordinator.server.ui.snapshot_graph import snapshot_graph
 from coordinator.server.ui.words import first_line
@@ -75,6 +76,16 @@ def test_fragments_hang_below_what_reads_them() -> None:
     ]
     assert "why <not>" in drawing.nodes[2].title
     assert drawing.nodes[0].label == "x"
+
+
+def test_numbers_stand_where_they_are_known() -> None:
+    def plan(*scans: str):
+        found = logical_plan(msgspec.json.encode({"name": "Output", "children": [{"name": s} for s in scans]}).decode())
+        assert found is not None
+        return [node.numbers for node in with_numbers(logical_drawing(found, str), "5 rows", "9 rows").nodes]
+
+    assert plan("TableScan") == ["5 rows", "9 rows"]
+    assert plan("TableScan", "ScanFilter") == ["5 rows", "", ""]
 
 
 def test_what_is_no_plan_has_no_drawing() -> None:

@@ -46,7 +46,12 @@ def test_the_way_in_and_out(guarded):
     sent = get("/ui/query.html?20260101_000000_00000_aaaaa", headers=PAGE)
     assert sent.status_code == 303
     assert sent.headers["location"] == "login?next=query.html%3F20260101_000000_00000_aaaaa"
-    assert 'type="password"' in get("/ui/login", headers=PAGE).text
+    for path, where in (("/", "ui/login"), ("/v1/query", "../ui/login"), ("/v1/query/x", "../../ui/login")):
+        assert get(path, headers=PAGE).headers["location"] == where
+        assert get(path, headers=HTTPS).status_code == 401, "programs are challenged"
+    form = get("/ui/login", headers=PAGE).text
+    assert 'type="password"' in form
+    assert "Log out" not in form
     refused = login(guarded, "alice", "<b>wrong")
     assert refused.status_code == 401
     assert "set-cookie" not in refused.headers
@@ -97,3 +102,35 @@ def test_sessions_that_are_not_ours_or_over():
     assert sessions.issue(Authenticated("a" * 4000, "b")) is None
     now[0] += LASTING
     assert sessions.read(cookie) is None
+
+
+def test_the_editor_speaks_the_protocol_by_cookie_and_token(guarded):
+    browser = as_browser(login(guarded, "alice", "alice"))
+    page = guarded.client.get("/ui/editor", headers=browser).text
+    assert guarded.client.post("/ui/v1/statement", content="SELECT 1", headers=browser).status_code == 403
+    headers = browser | {"X-Procession-Form-Token": re.search(r'data-token="(\w+)"', page)[1]}
+    found = guarded.client.post("/ui/v1/statement", content="SELECT 1", headers=headers).json()
+    query_id, rows = found["id"], []
+    while "nextUri" in found:
+        below = "/ui/v1" + found["nextUri"].partition("/v1")[2]
+        assert guarded.client.get(below.replace("/ui/", "/"), headers=browser).status_code == 401
+        found = guarded.client.get(below, headers=browser).json()
+        rows += found.get("data", [])
+    assert rows == [[1]]
+    assert guarded.dispatcher.registry.get(query_id).session.user == "alice"
+    slow = guarded.client.post("/ui/v1/statement", content="SELECT slow", headers=headers).json()
+    page = "/ui/v1" + slow["nextUri"].partition("/v1")[2]
+    assert guarded.client.delete(page, headers=browser).status_code == 403
+    assert guarded.client.delete(page, headers=headers).status_code == 204
+
+
+def test_pages_of_other_sites_run_no_statements_through_a_browser(guarded):
+    browser = as_browser(login(guarded, "alice", "alice"))
+    drawn = browser | {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    before = len(guarded.dispatcher.registry)
+    for path in ("lake", "table?catalog=a&schema=b&table=c", "procedures", "maintenance", "names"):
+        guarded.client.get(f"/ui/{path}", headers=drawn)
+    assert len(guarded.dispatcher.registry) == before
+    followed = browser | {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    guarded.client.get("/ui/lake", headers=followed)
+    assert len(guarded.dispatcher.registry) == before + 1

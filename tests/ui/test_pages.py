@@ -85,9 +85,11 @@ def test_names_that_browsers_choose(server):
     assert (answer.status_code, answer.headers["location"]) == (303, "query.html?20260101_a")
     assert ">alice</a>" in page(server, "/ui/").text
     for wanted in ("//evil.example", "https://evil.example", "javascript:alert(1)", "/\\evil", "a/../../x"):
-        answer = server.client.post("/ui/login", data={"user": "a\r\nSet-Cookie: x=1", "next": wanted})
+        answer = server.client.post("/ui/login", data={"user": "bob", "next": wanted})
         assert answer.headers["location"] == "./", wanted
-        assert "x=1" not in answer.headers["set-cookie"].split("; ")
+    for name in ("a\r\nSet-Cookie: x=1", "Jürgen", "a" * 300):
+        answer = server.client.post("/ui/login", data={"user": name})
+        assert (answer.status_code, "set-cookie" in answer.headers) == (400, False), name
     server.client.cookies.clear()
 
 

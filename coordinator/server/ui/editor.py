@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from coordinator.server.node import json_response
 from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui.page import Pages
 from coordinator.server.ui.plan_tree import logical_drawing, logical_plan
-from coordinator.server.ui.statements import UserStatements
+from coordinator.server.ui.statements import UserStatements, identifier, qualified
 
 _LONGEST = 1_000_000
+_PLACE = re.compile(r"^line \d+:\d+: ")
 _FORM = 4 << 20
 
 
@@ -34,9 +37,24 @@ class EditorPage:
 
         def make() -> dict[str, object]:
             plan = logical_plan(str(rows.rows[0][0])) if rows.rows else None
-            return {"drawing": None if plan is None else logical_drawing(plan, str), "error": rows.error}
+            # Its place is one in the statement around it.
+            error = None if rows.error is None else _PLACE.sub("", rows.error)
+            return {"drawing": None if plan is None else logical_drawing(plan, str), "error": error}
 
         return await self.pages.show(request, "plan_part.html", "editor", make)
+
+    async def names(self, request: Request) -> Response:
+        """What may be typed: catalogs, schemas and tables, or the columns of a table; a list of texts."""
+        catalog, schema, table = (request.query_params.get(name, "") for name in ("catalog", "schema", "table"))
+        asked = {"catalogs": "SHOW CATALOGS"}
+        if table:
+            asked = {"columns": f"DESCRIBE {qualified(*(name for name in (catalog, schema, table) if name))}"}
+        elif catalog:
+            asked["schemas"] = f"SHOW SCHEMAS FROM {identifier(catalog)}"
+            if schema:
+                asked["tables"] = f"SHOW TABLES FROM {qualified(catalog, schema)}"
+        found = await self.statements.several(request, asked)
+        return json_response([str(row[0]) for rows in found.values() for row in rows.rows])
 
     def routes(self) -> APIRouter:
         """The statement protocol for scripts of our pages alone: what changes something brings their token."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from string import Template
 
 from fastapi import Request, Response
@@ -82,7 +82,14 @@ class LakePages:
         names = {"catalog": catalog, "schema": schema, "table": table}
 
         def make() -> Context:
-            made: dict[str, object] = {"names": names, "tab": tab, "tabs": TABS, "found": found, "past": past}
+            made: dict[str, object] = {
+                "names": names,
+                "quoted": qualified(*names.values()),
+                "tab": tab,
+                "tabs": TABS,
+                "found": found,
+                "past": past,
+            }
             made |= {"sizes": _sizes(found["sizes"]) if tab == "files" else []}
             is_graph = tab == "snapshots" and found["snapshots"].error is None
             made["graph"] = (
@@ -96,7 +103,7 @@ class LakePages:
         if self.history is None:
             return []
         visible = Visible(self.access.control, identity_of(request))
-        page = await asyncio.to_thread(self.history.page, HistoryFilter(table=table), visible.may_see, _LISTED)
+        page = await self.pages.aside(partial(self.history.page, HistoryFilter(table=table), visible.may_see, _LISTED))
         return [of_record(record) for record in page.records]
 
 

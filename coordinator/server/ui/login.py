@@ -39,7 +39,7 @@ class LoginPage:
         """The form: a session for who is let in, or the form again with the reason."""
         fields = await read_form(request, _FORM)
         wanted = fields.get("next", "")
-        if self.authentication is None or not _is_secure(request, self.pages):
+        if self.authentication is None or not self.pages.is_secure(request):
             user = fields.get("user", "").strip()
             if readable(user) != user:
                 return await self._page(request, wanted, error="A name is of letters that a header takes", status=400)
@@ -88,7 +88,7 @@ class LoginPage:
     async def _page(
         self, request: Request, wanted: str, *, error: str = "", out: bool = False, status: int = 200
     ) -> Response:
-        asks = self.authentication is not None and _is_secure(request, self.pages)
+        asks = self.authentication is not None and self.pages.is_secure(request)
         made: dict[str, object] = {
             "next": wanted if _OWN_PAGE.fullmatch(wanted) else "",
             "error": error,
@@ -103,13 +103,6 @@ class LoginPage:
 
 def _own(wanted: str) -> str:
     return wanted if wanted and _OWN_PAGE.fullmatch(wanted) else "./"
-
-
-def _is_secure(request: Request, pages: Pages) -> bool:
-    return request.url.scheme == "https" or (
-        pages.process_forwarded
-        and request.headers.get("x-forwarded-proto", "").split(",")[0].strip().lower() == "https"
-    )
 
 
 def _credentials(request: Request, fields: dict[str, str]) -> Credentials:

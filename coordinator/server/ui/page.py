@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from coordinator.server.authentication import identity_of
+from coordinator.server.authentication import authenticated_identity, identity_of
 from coordinator.server.ui import words
 from coordinator.server.ui.form_tokens import FormTokens
 
@@ -27,6 +29,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Vary": "X-Fragment, Cookie",
 }
+T = TypeVar("T")
 FRAGMENT = "x-fragment"
 Context = Mapping[str, object]
 
@@ -73,17 +76,22 @@ class Pages:
     """Renders for one server."""
 
     def __init__(
-        self, version: str, environment: str, tokens: FormTokens, login: str, process_forwarded: bool = False
+        self,
+        version: str,
+        environment: str,
+        tokens: FormTokens,
+        login: str,
+        threads: Executor,
+        process_forwarded: bool = False,
     ) -> None:
-        """``login``: ``name``, ``session`` or nothing, as users may log in and out here."""
-        self.process_forwarded = process_forwarded
+        """``login``: ``name``, ``session`` or nothing, as users may log in and out here.
+
+        ``threads`` are for pages alone: who asks for many keeps no statement waiting.
+        """
+        self._threads, self._login = threads, login
+        self._process_forwarded = process_forwarded
         self._templates = make_environment()
-        self._common: dict[str, object] = {
-            "version": version,
-            "environment": environment,
-            "sections": SECTIONS,
-            "login": login,
-        }
+        self._common: dict[str, object] = {"version": version, "environment": environment}
         self.tokens = tokens
 
     async def show(
@@ -105,18 +113,29 @@ class Pages:
         tag = "" if stamp is None else _tag(f"{user} {stamp}".encode())
         if fragment and tag and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
+        login = self._login if self.is_secure(request) else "name"
         common = self._common | {
             "layout": "fragment.html" if fragment else "layout.html",
             "section": section,
             "sections": SECTIONS,
-            "user": user,
+            "login": login,
+            "user": user if login == "name" or authenticated_identity(request) is not None else "",
             "form_token": self.tokens.of(request),
         }
-        body = await asyncio.to_thread(self._render, template, common, make)
+        body = await self.aside(lambda: self._render(template, common, make))
         tag = tag or _tag(body)
         if fragment and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
+
+    def is_secure(self, request: Request) -> bool:
+        """Over TLS, ours or that of a proxy that is believed: elsewhere users say who they are."""
+        forwarded = request.headers.get("x-forwarded-proto", "").split(",")[0].strip().lower()
+        return request.url.scheme == "https" or (self._process_forwarded and forwarded == "https")
+
+    async def aside(self, make: Callable[[], T]) -> T:
+        """What ``make`` gives on a thread of the pages."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, make)
 
     def _render(self, template: str, common: Context, make: Callable[[], Context]) -> bytes:
         text = self._templates.get_template(template).render({**common, **make()})

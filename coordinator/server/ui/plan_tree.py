@@ -28,6 +28,8 @@ class Node:
     verdict: str | None = None
     reason: str = ""
     pushed: bool = False
+    numbers: str = ""
+    """Rows and bytes, where they are known of this very node."""
     children: list[Node] = field(default_factory=list)
     x: float = 0.0
     y: float = 0.0
@@ -85,6 +87,15 @@ def distributed_drawing(fragments: Mapping[str, PlanFragment], verdicts: Verdict
     roots = {name: fragment.plan for name, fragment in fragments.items()}
     first = min(roots, key=int)
     return _laid_out(_node(roots[first], hide, first, roots, verdicts))
+
+
+def with_numbers(drawing: Drawing, returned: str, read: str) -> Drawing:
+    """What came out stands at the root; what was read at the scan, where there is one alone."""
+    scans = [node for node in drawing.nodes if "Scan" in node.name]
+    drawing.nodes[0].numbers = returned
+    if len(scans) == 1:
+        scans[0].numbers = read
+    return drawing
 
 
 def logical_plan(text: str | None) -> PlanNode | None:

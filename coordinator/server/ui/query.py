@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from fastapi import Request, Response
@@ -30,8 +30,10 @@ from coordinator.server.ui.plan_tree import (
     distributed_plan,
     logical_drawing,
     logical_plan,
+    with_numbers,
 )
 from coordinator.server.ui.visible import Visible
+from coordinator.server.ui.words import count, size
 from coordinator.server.uris import uris_of
 from coordinator.vocabulary.statement_facts import restored
 
@@ -79,7 +81,7 @@ class QueryPage:
         record = None
         if self.history is not None and query_id:
             visible = Visible(self.access.control, identity_of(request))
-            record = await asyncio.to_thread(self.history.one, query_id, visible.may_see)
+            record = await self.pages.aside(partial(self.history.one, query_id, visible.may_see))
         if record is None:
             if not wants_page(request):
                 raise ProblemError(404, "Query not found")
@@ -129,8 +131,17 @@ def _context(record: Record, drawing: Drawing | None) -> dict[str, object]:
         "session": _of_json(record["session_properties"]) or {},
         "tags": _of_json(record["client_tags"]) or [],
         "tables": [dict(table) | {"names": _of_json(table["columns"]) or []} for table in record["tables"]],
-        "drawing": drawing,
+        "drawing": None if drawing is None else with_numbers(drawing, *_numbers(record)),
     }
+
+
+def _numbers(record: Record) -> tuple[str, str]:
+    out, read = (record["output_rows"], record["output_bytes"]), (record["input_rows"], record["input_bytes"])
+    return _amount(*out), _amount(*read)
+
+
+def _amount(rows: int | None, size_: int | None) -> str:
+    return f"{count(rows)} rows, {size(size_)}" if rows else ""
 
 
 def _live_drawing(query: Query) -> Drawing | None:

@@ -15,11 +15,11 @@ from coordinator.server.problems import ProblemError
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
-from coordinator.server.ui.activity import Activity
 from coordinator.server.ui.editor import EditorPage
 from coordinator.server.ui.form_tokens import FormTokens
 from coordinator.server.ui.groups import GroupsPage, NodePage
 from coordinator.server.ui.lake import LakePages
+from coordinator.server.ui.life import UiLife
 from coordinator.server.ui.login import LoginPage
 from coordinator.server.ui.maintenance import MaintenancePage
 from coordinator.server.ui.overview import OverviewPage
@@ -68,7 +68,7 @@ def ui_router(
     settings: ServerSettings,
     node: NodeInfo,
     lifecycle: NodeLifecycle,
-    activity: Activity,
+    life: UiLife,
     sources: UiSources,
     protocol: StatementRoutes,
     tokens: FormTokens,
@@ -81,7 +81,7 @@ def ui_router(
     login = "name"
     if authentication is not None:
         login = "session" if authentication.forms or authentication.negotiates or oauth2 else ""
-    pages = Pages(node.version, node.environment, tokens, login, settings.process_forwarded)
+    pages = Pages(node.version, node.environment, tokens, login, life.threads, settings.process_forwarded)
     access = QueryAccess(settings.access_control, settings.denied)
     statements = UserStatements(dispatcher, settings)
     lake = LakePages(statements, access, settings.history, pages)
@@ -91,8 +91,8 @@ def ui_router(
     one = QueryPage(dispatcher, access, settings.history, pages)
     entry = LoginPage(authentication, oauth2, pages)
     shown: dict[str, Handler] = {
-        "/ui/": OverviewPage(dispatcher, lifecycle, access, activity, sources.parts, pages).show,
-        "/ui/queries": QueriesPage(dispatcher, access, settings.history, activity, pages).show,
+        "/ui/": OverviewPage(dispatcher, lifecycle, access, life.activity, sources.parts, pages).show,
+        "/ui/queries": QueriesPage(dispatcher, access, settings.history, life.activity, pages).show,
         "/ui/query.html": one.show,
         "/ui/lake": lake.list,
         "/ui/table": lake.table,
@@ -102,6 +102,7 @@ def ui_router(
         "/ui/groups": GroupsPage(dispatcher, pages).show,
         "/ui/node": NodePage(node, lifecycle, access, sources.parts, sources.settings, pages).show,
         "/ui/editor": editor.show,
+        "/ui/names": editor.names,
         "/ui/login": entry.show,
         "/ui/negotiate": entry.negotiated,
     }

@@ -148,6 +148,96 @@
     part("plan").replaceChildren(...parsed.body.childNodes);
   }
 
+  const words = new Set(
+    ("ADD ALL ALTER ANALYZE AND ANY AS ASC BETWEEN BY CALL CASE CAST COLUMN COMMENT COMMIT CREATE CROSS CUBE CURRENT_DATE " +
+      "CURRENT_TIMESTAMP CURRENT_USER DELETE DESC DESCRIBE DISTINCT DROP ELSE END ESCAPE EXCEPT EXECUTE EXISTS EXPLAIN " +
+      "FALSE FETCH FILTER FIRST FOR FROM FULL GRANT GROUP GROUPING HAVING IF IN INNER INSERT INTERSECT INTERVAL INTO IS " +
+      "JOIN LAST LEFT LIKE LIMIT MATCHED MERGE NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PREPARE " +
+      "RECURSIVE RENAME REPLACE RESET REVOKE RIGHT ROLLUP ROWS SCHEMA SELECT SESSION SET SETS SHOW TABLE TABLESAMPLE THEN " +
+      "TO TRUE TRUNCATE TRY_CAST UNION UNNEST UPDATE USE USING VALUES VIEW WHEN WHERE WINDOW WITH").split(" "),
+  );
+  const token = /(--[^\n]*|\/\*[^]*?(?:\*\/|$))|('(?:[^']|'')*'?)|("(?:[^"]|"")*"?)|(\b\d[\w.]*)|([A-Za-z_]\w*)|[^]/g;
+  const classes = ["comment", "string", "name", "digits"];
+  const longest = 20000;
+
+  function offset(text, place) {
+    const lines = text.split("\n");
+    if (place.lineNumber > lines.length) return -1;
+    return lines.slice(0, place.lineNumber - 1).reduce((sum, line) => sum + line.length + 1, 0) + place.columnNumber - 1;
+  }
+
+  // What is typed, in colours, lies behind the text area, whose own letters are not painted.
+  function paint(place) {
+    const text = sql.value;
+    const behind = part("paint");
+    const coloured = text.length <= longest;
+    sql.classList.toggle("painted", coloured);
+    behind.textContent = "";
+    if (!coloured) return;
+    const at = place ? offset(text, place) : -1;
+    for (const found of text.matchAll(token)) {
+      const kind = found.slice(1, 5).findIndex((each) => each !== undefined);
+      let name = kind >= 0 ? classes[kind] : "";
+      if (found[5] && words.has(found[5].toUpperCase())) name = "word";
+      if (at >= found.index && at < found.index + found[0].length) name += " wrong";
+      if (!name) {
+        behind.append(found[0]);
+        continue;
+      }
+      const span = document.createElement("span");
+      span.className = name.trim();
+      span.textContent = found[0];
+      behind.append(span);
+    }
+    behind.append("\n");
+    behind.scrollTop = sql.scrollTop;
+  }
+
+  // Names by what they are in: "" has catalogs, schemas and tables, and each table its columns.
+  const known = new Map();
+  async function names(table) {
+    const key = JSON.stringify([form.catalog.value, form.schema.value, table]);
+    if (!known.has(key)) {
+      const asked = new URLSearchParams({ catalog: form.catalog.value, schema: form.schema.value, table });
+      known.set(key, page(`names?${asked}`, {}).catch(() => []));
+    }
+    return known.get(key);
+  }
+
+  async function suggestions() {
+    const start = /[A-Za-z_]\w*$/.exec(sql.value.slice(0, sql.selectionStart))?.[0] || "";
+    if (start.length < 2) return { start, found: [] };
+    const objects = await names("");
+    const used = new Set(sql.value.match(/[A-Za-z_]\w*/g).map((word) => word.toLowerCase()));
+    const tables = objects.filter((name) => name.toLowerCase() !== start.toLowerCase() && used.has(name.toLowerCase()));
+    const columns = (await Promise.all(tables.slice(0, 5).map(names))).flat();
+    const wanted = start.toLowerCase();
+    const all = [...new Set([...columns, ...objects, ...words])];
+    return { start, found: all.filter((name) => name.toLowerCase().startsWith(wanted) && name.length > start.length).slice(0, 8) };
+  }
+
+  function take(start, name) {
+    const plain = words.has(name) || /^[a-z_][a-z0-9_]*$/.test(name);
+    const text = plain ? name : `"${name.replaceAll('"', '""')}"`;
+    sql.setRangeText(text, sql.selectionStart - start.length, sql.selectionStart, "end");
+    sql.focus();
+    sql.dispatchEvent(new Event("input"));
+  }
+
+  async function suggest() {
+    const { start, found } = await suggestions();
+    const place = part("suggestions");
+    if (start !== (/[A-Za-z_]\w*$/.exec(sql.value.slice(0, sql.selectionStart))?.[0] || "")) return;
+    place.textContent = "";
+    for (const name of found) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.addEventListener("click", () => take(start, name));
+      place.append(button);
+    }
+  }
+
   let waiting = 0;
   async function validate() {
     const text = sql.value.trim().replace(/;$/, "");
@@ -162,8 +252,9 @@
       const at = found.error?.errorLocation;
       place.textContent = found.ok
         ? `✓ ${found.queryType || ""}${found.nativeVerdict ? `, native: ${found.nativeVerdict.replace("_", " ")}` : ""}`
-        : `✗ ${at ? `line ${at.lineNumber}:${at.columnNumber}: ` : ""}${found.error?.message || found.verdict}`;
+        : `✗ ${found.error?.message || found.verdict}`;
       place.className = found.ok ? "ok" : "bad";
+      paint(at);
     } catch {
       place.textContent = "";
     }
@@ -174,12 +265,21 @@
     run();
   });
   sql.addEventListener("keydown", (event) => {
+    if (event.key === " " && event.ctrlKey) {
+      event.preventDefault();
+      part("suggestions").querySelector("button")?.click();
+    }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       run();
     }
   });
+  sql.addEventListener("scroll", () => {
+    part("paint").scrollTop = sql.scrollTop;
+  });
   sql.addEventListener("input", () => {
+    paint(null);
+    suggest();
     clearTimeout(waiting);
     waiting = setTimeout(validate, 700);
   });
@@ -189,5 +289,6 @@
     download([columns.map((c) => quoted(c.name)), ...rows.map((r) => r.map(quoted))].map((r) => r.join(",")).join("\r\n") + "\r\n", "text/csv", "result.csv"));
   part("json").addEventListener("click", () =>
     download(JSON.stringify(rows.map((r) => Object.fromEntries(r.map((v, i) => [columns[i].name, v]))), null, 1), "application/json", "result.json"));
+  paint(null);
   if (sql.value) validate();
 })();
