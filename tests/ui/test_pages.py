@@ -93,6 +93,14 @@ def test_names_that_browsers_choose(server):
     server.client.cookies.clear()
 
 
+def test_no_link_runs_a_failed_query_again(server):
+    failed = server.pages("SELEC 1", {"X-Presto-User": "anonymous"})[-1].json()["id"]
+    before = len(server.dispatcher.registry)
+    for path in (f"/v1/statement/queued/retry/{failed}", f"/ui/v1/statement/queued/retry/{failed}"):
+        assert server.client.get(path).status_code in (403, 404)
+    assert len(server.dispatcher.registry) == before
+
+
 @pytest.fixture(scope="module")
 def many():
     from tests.protocol.conftest import running_server
