@@ -56,6 +56,16 @@ def test_fragments_are_not_sent_again(server):
     assert (again.status_code, again.text) == (304, "")
 
 
+def test_static_files_are_known_and_few(server):
+    for name in ("style.css", "live.js", "editor.js", "icon.svg"):
+        answer = server.client.get(f"/ui/static/{name}")
+        assert (answer.status_code, answer.headers["content-security-policy"]) == (200, POLICY)
+        again = server.client.get(f"/ui/static/{name}", headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    for name in ("layout.html", "..%2Fpage.py", "%2e%2e/page.py", "style.css%00", ""):
+        assert server.client.get(f"/ui/static/{name}").status_code == 404, name
+
+
 def token(text):
     return re.search(r'name="form_token" value="(\w+)"', text)[1]
 
