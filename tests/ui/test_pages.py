@@ -56,6 +56,16 @@ def test_fragments_are_not_sent_again(server):
     assert (again.status_code, again.text) == (304, "")
 
 
+def test_static_files_are_known_and_few(server):
+    for name in ("style.css", "live.js", "editor.js", "icon.svg"):
+        answer = server.client.get(f"/ui/static/{name}")
+        assert (answer.status_code, answer.headers["content-security-policy"]) == (200, POLICY)
+        again = server.client.get(f"/ui/static/{name}", headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    for name in ("layout.html", "..%2Fpage.py", "%2e%2e/page.py", "style.css%00", ""):
+        assert server.client.get(f"/ui/static/{name}").status_code == 404, name
+
+
 def token(text):
     return re.search(r'name="form_token" value="(\w+)"', text)[1]
 
@@ -91,6 +101,14 @@ def test_names_that_browsers_choose(server):
         answer = server.client.post("/ui/login", data={"user": name})
         assert (answer.status_code, "set-cookie" in answer.headers) == (400, False), name
     server.client.cookies.clear()
+
+
+def test_no_link_runs_a_failed_query_again(server):
+    failed = server.pages("SELEC 1", {"X-Presto-User": "anonymous"})[-1].json()["id"]
+    before = len(server.dispatcher.registry)
+    for path in (f"/v1/statement/queued/retry/{failed}", f"/ui/v1/statement/queued/retry/{failed}"):
+        assert server.client.get(path).status_code in (403, 404)
+    assert len(server.dispatcher.registry) == before
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,8 @@ class EditorPage:
         """The statement protocol for scripts of our pages alone: what changes something brings their token."""
 
         def check(request: Request) -> None:
-            if request.method != "GET":
+            # A retry is a GET that runs a statement: another page could make a browser send it.
+            if request.method != "GET" or "/retry/" in request.url.path:
                 self.pages.tokens.check(request)
 
         router = APIRouter(prefix="/ui", dependencies=[Depends(check)])

@@ -110,7 +110,7 @@ class Pages:
         """
         fragment = FRAGMENT in request.headers
         user = identity_of(request).user
-        tag = "" if stamp is None else _tag(f"{user} {stamp}".encode())
+        tag = "" if stamp is None else tag_of(f"{user} {stamp}".encode())
         if fragment and tag and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         login = self._login if self.is_secure(request) else "name"
@@ -123,7 +123,7 @@ class Pages:
             "form_token": self.tokens.of(request),
         }
         body = await self.aside(lambda: self._render(template, common, make))
-        tag = tag or _tag(body)
+        tag = tag or tag_of(body)
         if fragment and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
@@ -142,7 +142,8 @@ class Pages:
         return text.encode("utf-8", "replace")
 
 
-def _tag(content: bytes) -> str:
+def tag_of(content: bytes) -> str:
+    """The ``ETag`` of a content."""
     return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
 
 

@@ -23,7 +23,7 @@ from coordinator.server.ui.life import UiLife
 from coordinator.server.ui.login import LoginPage
 from coordinator.server.ui.maintenance import MaintenancePage
 from coordinator.server.ui.overview import OverviewPage
-from coordinator.server.ui.page import HEADERS, Pages, wants_page
+from coordinator.server.ui.page import HEADERS, Pages, tag_of, wants_page
 from coordinator.server.ui.parts import Part, ShownSetting
 from coordinator.server.ui.procedures import Declarations, ProceduresPages
 from coordinator.server.ui.queries import QueriesPage
@@ -150,11 +150,15 @@ def _static() -> Handler:
     folder = Path(__file__).parent / "static"
     files = {name: (folder / name).read_bytes() for name in _STATIC}
 
+    tags = {name: tag_of(content) for name, content in files.items()}
+
     async def handle(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in files:
             raise ProblemError(404, "Not found")
-        headers = {**HEADERS, "Cache-Control": "no-cache"}
+        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": tags[name]}
+        if request.headers.get("if-none-match") == tags[name]:
+            return Response(status_code=304, headers=headers)
         return Response(files[name], media_type=_STATIC[name], headers=headers)
 
     return handle

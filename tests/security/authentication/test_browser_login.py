@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 
@@ -17,11 +19,12 @@ def browser(secured: Secured) -> httpx.Client:
     return httpx.Client(base_url=secured.url, verify=secured.context(), timeout=60, headers=PAGE)
 
 
-def logged_in(secured: Secured, **fields: str) -> httpx.Client:
-    client = browser(secured)
-    answer = client.post("/ui/login", data=fields)
-    assert (answer.status_code, answer.headers["location"]) == (303, "./"), answer.text
-    return client
+@contextmanager
+def logged_in(secured: Secured, **fields: str) -> Iterator[httpx.Client]:
+    with browser(secured) as client:
+        answer = client.post("/ui/login", data=fields)
+        assert (answer.status_code, answer.headers["location"]) == (303, "./"), answer.text
+        yield client
 
 
 def token_of(page: str) -> str:
