@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-WIDTH, HEIGHT, GAP, LEVEL, MARGIN = 216, 62, 16, 92, 12
+WIDTH, HEIGHT, GAP, LEVEL, MARGIN = 284, 62, 16, 92, 12
 _LABEL = 32
 _TITLE = 4000
 _MOST_NODES = 2000
