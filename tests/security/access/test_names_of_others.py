@@ -66,3 +66,18 @@ def test_whose_files_a_folder_holds_is_not_told(owning: Ruled) -> None:
         assert failure.value.message == f"Location {folder} holds files of another table"
     finally:
         owning.lake.other.drop_table("hidden.gold")
+
+
+def test_catalogs_are_made_by_whose_rules_name_them(ruled: Ruled) -> None:
+    """Also by who may not name all: a catalog that is to be made is in nobody's list. Hidden ones stay hidden."""
+    ruled.rules(
+        catalogs=[{"user": "carol", "catalog": "new.*", "allow": "all"}],
+        system_information=[{"user": "carol|dave", "allow": ["read", "write"]}],
+    )
+    assert ruled.refused("carol", "CREATE CATALOG newest USING tpch") == ""
+    for user, name in (("carol", "other"), ("carol", "lab"), ("dave", "newest")):
+        refused = ruled.refused(user, f"CREATE CATALOG {name} USING tpch")
+        assert refused == f"Access Denied: Cannot create catalog {name}"
+    for name in ("lab", "none"):
+        for text in (f"DROP CATALOG {name}", f"DROP CATALOG IF EXISTS {name}"):
+            assert ruled.refused("carol", text) == f"Access Denied: Cannot access catalog {name}"
