@@ -14,9 +14,12 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.typedef import Record
 
+from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import RowsRelation
+from shared.spi.session import Session
+from tests.iceberg.test_fetch_rows import NoCheckers, catalogs
 
 MOMENT = dt.datetime(2024, 5, 17, 11, 30, 1, 500_000)
 
@@ -200,7 +203,7 @@ def test_counts_that_cannot_be_are_null(lake: Any) -> None:
     for _ in range(2):
         file = DataFile.from_args(
             content=DataFileContent.DATA,
-            file_path="x",
+            file_path=f"{broken.location()}/data/none.parquet",
             file_format=FileFormat.PARQUET,
             partition=Record(),
             record_count=2**62,
@@ -212,6 +215,9 @@ def test_counts_that_cannot_be_are_null(lake: Any) -> None:
         file.spec_id = 0
         with broken.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
             append.append_data_file(file)
+    session = Session(user="test", catalog="lab", schema="db", properties={"engine": "EMBEDDED"})
+    with pytest.raises(ProcessionError, match="more rows than any has"):  # they would be counted one by one
+        plan_statement("SELECT count(*) FROM broken", session, catalogs(lake), NoCheckers())
     assert [row["column_sizes"] for row in read(lake, "broken$files")][:2] == [{1: None, 99: 5}] * 2
     (row,) = read(lake, "broken$partitions")
     assert (row["row_count"], row["file_count"], row["total_size"], row["id"]["null_count"]) == (None, 3, None, None)

@@ -27,6 +27,10 @@ _NOWHERE = Output("", "")
 """Nothing is written."""
 
 
+_MOST_ROWS = 1 << 40
+"""Of a data file, by its entry."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
     """``columns`` are what the query reads; without any, rows are only counted."""
@@ -87,6 +91,8 @@ def _sizes(files: Sequence[Candidate]) -> Mapping[int, int]:
 
 def _other_format(files: Sequence[Candidate]) -> str | None:
     for candidate in files:
+        if candidate.data.file.record_count > _MOST_ROWS:
+            return "a file is said to have more rows than any has"  # they would be counted one by one
         for file in (candidate.data, *candidate.deletes):
             if file.vector is None and not file.is_parquet:
                 return f"it has {file.file.file_format.value} files"
