@@ -19,6 +19,8 @@ from shared.protocol.internal_authentication import ALGORITHM, BEARER_HEADER, si
 from shared.spi.access_control import Identity
 
 _SECONDS = 60
+_SKEW_SECONDS = 120
+"""By which the clocks of two machines may differ."""
 
 
 def request_line(scope: Scope) -> str:
@@ -69,6 +71,7 @@ class PeerTokens:
                 signing_key(self.secret),
                 algorithms=[ALGORITHM],
                 audience=f"coordinator/{self.suffix}",
+                leeway=_SKEW_SECONDS,
                 options={"require": wanted},
             )
         except jwt.PyJWTError as error:

@@ -201,7 +201,7 @@ def one_by_one(lake: Any, monkeypatch: Any, kind: str) -> None:
 
     made = Rest if kind == "rest" else Metastore
     connect = catalog_module._connect
-    monkeypatch.setattr(catalog_module, "_connect", lambda settings: made(connect(settings)))
+    monkeypatch.setattr(catalog_module, "_connect", lambda *asked: made(connect(*asked)))
     lake.connector = lake.connect()
 
 
