@@ -168,7 +168,7 @@ class QueryOwners:
                 allow_redirects=False,
             ) as found:
                 if found.status == 401:
-                    _log.error("another coordinator takes no token of ours: secrets or clocks differ", node=peer.node_id)
+                    _log.error("another coordinator refuses our token: secrets or clocks differ", node=peer.node_id)
                 elif found.headers.get(DRAINING_HEADER) is None:
                     begun = True
                     await _send_on(found, send)
