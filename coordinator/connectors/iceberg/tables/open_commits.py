@@ -79,6 +79,8 @@ class OpenCommits:
         with self._lock:
             if self._engine is None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-                self._engine = sa.create_engine(f"sqlite:///{self._file}", poolclass=sa.NullPool)
-                _METADATA.create_all(self._engine)
+                engine = sa.create_engine(f"sqlite:///{self._file}", poolclass=sa.NullPool)
+                with engine.begin() as connection:  # of several that begin, one makes it
+                    connection.execute(sa.schema.CreateTable(_COMMITS, if_not_exists=True))
+                self._engine = engine
             return self._engine
