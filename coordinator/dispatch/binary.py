@@ -50,7 +50,7 @@ def _constant(value: Any, presto_type: Type) -> object:
         case "interval day to second" if isinstance(value, int):
             return timedelta(milliseconds=value)
         case "timestamp with time zone" if isinstance(value, str):
-            moment, _, zone = value.rpartition(" ")
-            return datetime.fromisoformat(moment).replace(tzinfo=zone_of(zone))
+            instant, _, zone = value.rpartition(" ")
+            return datetime.fromisoformat(instant).replace(tzinfo=zone_of(zone))
         case _:
             return value

@@ -30,9 +30,9 @@ from shared.units import format_data_size, format_duration
 STATE_TEXT_LENGTH = 300
 
 
-def instant(moment: datetime | None) -> str | None:
+def instant(at: datetime | None) -> str | None:
     """``2026-11-21T03:58:14.227Z``."""
-    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
 def _present(members: dict[str, Any]) -> dict[str, object]:

@@ -283,9 +283,9 @@ def _on_executors(
     tables: dict[int, pa.Table] = {}
     for answer in LOOK_UP.run(workers, tasks, "fetch columns by position"):
         table = pa.ipc.open_stream(answer).read_all()
-        told = table.schema.metadata or {}
-        traffic.add(int(told[b"requests"]), int(told[b"bytes"]))
-        tables[int(told[b"number"])] = table.replace_schema_metadata(None)
+        notes = table.schema.metadata or {}
+        traffic.add(int(notes[b"requests"]), int(notes[b"bytes"]))
+        tables[int(notes[b"number"])] = table.replace_schema_metadata(None)
     return [
         pa.concat_tables([tables[number] for number, (owner, _) in enumerate(groups) if owner == at])
         for at in range(len(runs))
@@ -296,8 +296,8 @@ def _failure(name: str, message: str, snapshot: int | None, error: ProcessionErr
     if name == ErrorCode.NOT_SUPPORTED.name:
         return PositionsUnusableError(message)
     if name == ErrorCode.ICEBERG_MISSING_DATA.name:
-        told = f"{message}; it belonged to snapshot {snapshot} when the query began, so running it again helps"
-        return ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, told, retriable=True)
+        text = f"{message}; it belonged to snapshot {snapshot} when the query began, so running it again helps"
+        return ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, text, retriable=True)
     return error or ProcessionError(ErrorCode[name], message)
 
 
@@ -335,5 +335,5 @@ class _Progress:
         self.measured("Fetch", {"rows": rows, **files, "requests": traffic.requests, "bytes": traffic.bytes})
         size = self._last.processed_bytes + traffic.bytes
         self.report_progress(replace(self._last, processed_bytes=size, phase="fetched columns by position"))
-        told = (self.query_id, traffic.bytes, traffic.requests, self.files, self.scanned)
-        _LOG.info("query %s: fetched %s bytes in %s requests from %s files, %s of them scanned again", *told)
+        figures = (self.query_id, traffic.bytes, traffic.requests, self.files, self.scanned)
+        _LOG.info("query %s: fetched %s bytes in %s requests from %s files, %s of them scanned again", *figures)

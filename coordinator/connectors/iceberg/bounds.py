@@ -11,11 +11,11 @@ from pyiceberg.types import IcebergType, PrimitiveType
 from coordinator.connectors.iceberg.opaque_types import is_opaque
 
 
-def bound_value(kind: IcebergType, encoded: bytes | None) -> Any:
+def bound_value(type_: IcebergType, encoded: bytes | None) -> Any:
     """The value as Iceberg counts it; None where there is none, or bytes that are no value of the type."""
-    if encoded is None or not isinstance(kind, PrimitiveType) or is_opaque(kind):
+    if encoded is None or not isinstance(type_, PrimitiveType) or is_opaque(type_):
         return None
     try:
-        return from_bytes(kind, encoded)
+        return from_bytes(type_, encoded)
     except (struct.error, ValueError, OverflowError):
         return None

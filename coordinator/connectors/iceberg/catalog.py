@@ -325,13 +325,13 @@ def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
 def _straight_location(catalog: SqlCatalog, parameters: dict[str, str]) -> str | None:
     """The same by the database's driver, on a pooled connection: a third of the time, several times a statement."""
     compiled = _compiled_location(catalog.engine.dialect)
-    told = compiled.construct_params(parameters)
+    bound = compiled.construct_params(parameters)
     connection = catalog.engine.raw_connection()
     try:
         cursor = connection.cursor()
         try:
             cursor.execute(
-                compiled.string, [told[p] for p in compiled.positiontup or ()] if compiled.positional else told
+                compiled.string, [bound[p] for p in compiled.positiontup or ()] if compiled.positional else bound
             )
             row = cursor.fetchone()
         finally:

@@ -9,9 +9,9 @@ from coordinator.kernels.functions.zones import zone_of
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def to_millis(moment: datetime, time_zone: str = "UTC") -> int:
+def to_millis(instant: datetime, time_zone: str = "UTC") -> int:
     """Whole milliseconds since 1970; a moment without a zone is in ``time_zone``."""
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone_of(time_zone))
+    aware = instant if instant.tzinfo is not None else instant.replace(tzinfo=zone_of(time_zone))
     return (aware - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -26,8 +26,8 @@ def instant(milliseconds: int) -> str:
     >>> instant(1641738289449)
     '20220109142449449'
     """
-    moment = from_millis(milliseconds)
-    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+    at = from_millis(milliseconds)
+    return f"{at:%Y%m%d%H%M%S}{at.microsecond // 1000:03d}"
 
 
 def parse_instant(text: str, time_zone: str = "UTC") -> int | None:
@@ -35,8 +35,8 @@ def parse_instant(text: str, time_zone: str = "UTC") -> int | None:
     digits = text.strip()
     try:
         if digits.isascii() and digits.isdecimal() and len(digits) in (14, 17):
-            moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-            return to_millis(moment) + int(digits[14:] or 0)
+            instant = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            return to_millis(instant) + int(digits[14:] or 0)
         return to_millis(datetime.fromisoformat(digits), time_zone)
     except (ValueError, OverflowError):
         return None

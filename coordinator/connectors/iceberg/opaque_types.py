@@ -153,15 +153,15 @@ def teach_opaque_types() -> None:
     taught.parse_raw = staticmethod(parse_metadata)
 
 
-def is_opaque(kind: IcebergType) -> bool:
+def is_opaque(type_: IcebergType) -> bool:
     """Whether nothing here knows the values of a type, or their bounds."""
-    return isinstance(kind, OpaqueType | GeometryType | GeographyType)
+    return isinstance(type_, OpaqueType | GeometryType | GeographyType)
 
 
-def is_spatial(kind: IcebergType) -> bool:
+def is_spatial(type_: IcebergType) -> bool:
     """Whether values are well-known binary."""
-    opaque = isinstance(kind, OpaqueType) and kind.root.startswith(("geometry", "geography"))
-    return opaque or isinstance(kind, GeometryType | GeographyType)
+    opaque = isinstance(type_, OpaqueType) and type_.root.startswith(("geometry", "geography"))
+    return opaque or isinstance(type_, GeometryType | GeographyType)
 
 
 def within(type_: IcebergType) -> Iterator[IcebergType]:

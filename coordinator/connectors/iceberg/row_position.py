@@ -157,19 +157,19 @@ def _paths(table: Table, snapshot: Snapshot, sources: Sequence[int | str]) -> di
     return {source: path for source, path in found.items() if source not in shared}
 
 
-def readable(kind: IcebergType, *, nested: bool = False) -> bool:
+def readable(type_: IcebergType, *, nested: bool = False) -> bool:
     """Whether a look-up gives values of this type exactly as a scan by Spark does."""
-    match kind:
+    match type_:
         case StructType():
-            return all(readable(field.field_type, nested=True) for field in kind.fields)
+            return all(readable(field.field_type, nested=True) for field in type_.fields)
         case ListType():
-            return readable(kind.element_type, nested=True)
+            return readable(type_.element_type, nested=True)
         case MapType():
-            return readable(kind.key_type, nested=True) and readable(kind.value_type, nested=True)
+            return readable(type_.key_type, nested=True) and readable(type_.value_type, nested=True)
         case UUIDType():
             return not nested
         case _:
-            return isinstance(kind, _PLAIN)
+            return isinstance(type_, _PLAIN)
 
 
 def _constants(table: Table) -> frozenset[int]:

@@ -149,9 +149,9 @@ def _column(predicate: Any) -> str:
     return quoted_name(predicate.term.ref().field.name)
 
 
-def _value(value: Any, kind: IcebergType) -> str | None:
+def _value(value: Any, type_: IcebergType) -> str | None:
     """The literal of a bound value (dates in days, timestamps in microseconds since 1970); None when there is none."""
-    match kind:
+    match type_:
         case BooleanType():
             return "TRUE" if value else "FALSE"
         case IntegerType():
@@ -159,21 +159,21 @@ def _value(value: Any, kind: IcebergType) -> str | None:
         case LongType():
             return f"{value}L"
         case FloatType() | DoubleType():
-            name = "FLOAT" if isinstance(kind, FloatType) else "DOUBLE"
+            name = "FLOAT" if isinstance(type_, FloatType) else "DOUBLE"
             return None if math.isnan(value) else f"CAST('{value!r}' AS {name})"
         case DecimalType():
-            return f"CAST('{value:f}' AS DECIMAL({kind.precision},{kind.scale}))"
+            return f"CAST('{value:f}' AS DECIMAL({type_.precision},{type_.scale}))"
         case StringType():
             return quoted_string(value)
         case DateType():
-            moment = _timestamp(timedelta(days=value))
-            return None if moment is None else f"DATE '{moment.date().isoformat()}'"
+            instant = _timestamp(timedelta(days=value))
+            return None if instant is None else f"DATE '{instant.date().isoformat()}'"
         case TimestampType() | TimestamptzType():
-            moment = _timestamp(timedelta(microseconds=value))
-            text = None if moment is None else moment.isoformat(sep=" ", timespec="microseconds")
+            instant = _timestamp(timedelta(microseconds=value))
+            text = None if instant is None else instant.isoformat(sep=" ", timespec="microseconds")
             if text is None:
                 return None
-            return f"TIMESTAMP_NTZ '{text}'" if isinstance(kind, TimestampType) else f"TIMESTAMP_LTZ '{text}+00:00'"
+            return f"TIMESTAMP_NTZ '{text}'" if isinstance(type_, TimestampType) else f"TIMESTAMP_LTZ '{text}+00:00'"
         case _:
             return None
 

@@ -119,9 +119,9 @@ def _answers(
             execution.check_cancelled()
             yield pa.ipc.read_record_batch(body, schema)
         else:
-            told = json.loads(body.to_pybytes())
-            execution.report_progress(QueryProgress(cpu_seconds=told["cpu_seconds"]))
-            return _failure(told, broken)
+            ended = json.loads(body.to_pybytes())
+            execution.report_progress(QueryProgress(cpu_seconds=ended["cpu_seconds"]))
+            return _failure(ended, broken)
 
 
 def _next(reader: pa.RecordBatchReader) -> tuple[Buffer, ...]:
@@ -133,12 +133,12 @@ def _next(reader: pa.RecordBatchReader) -> tuple[Buffer, ...]:
     return BATCH, batch.serialize()
 
 
-def _failure(told: Mapping[str, object], broken: Exception | None) -> ProcessionError | None:
+def _failure(ended: Mapping[str, object], broken: Exception | None) -> ProcessionError | None:
     """As the process tells it, but for an input whose source failed: that is the reason, and known here alone."""
-    if "code" not in told:
+    if "code" not in ended:
         return None
     if broken is not None:
         return unreadable(broken)
     return ProcessionError(
-        ErrorCode[str(told["code"])], str(told["message"]), retriable=bool(told.get("retriable", False))
+        ErrorCode[str(ended["code"])], str(ended["message"]), retriable=bool(ended.get("retriable", False))
     )

@@ -54,8 +54,8 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
         statement = pickle.loads(frame)  # noqa: S301 - as above
         began = time.process_time()
         ended = _answered(engine, statement, requests, answers)
-        told = {"cpu_seconds": time.process_time() - began} | ended
-        send(answers, END, json.dumps(told).encode())
+        figures = {"cpu_seconds": time.process_time() - began} | ended
+        send(answers, END, json.dumps(figures).encode())
 
 
 def _answered(

@@ -127,67 +127,67 @@ def _lost(error: Exception, text: str) -> ProcessionError | None:
 
 def _failed(error: Exception, text: str) -> ProcessionError:
     raised = _PYTHON.findall(str(error))
-    told = raised and type(error).__name__ == "PythonException"
-    reason = raised[-1] if told else _first_line(text)
+    from_python = raised and type(error).__name__ == "PythonException"
+    reason = raised[-1] if from_python else _first_line(text)
     return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {reason}", retriable=False)
 
 
 def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
     """Presto's code and text for an error of the user's data, None for any other condition."""
-    told = re.sub(r"^\[[\w.]+\]\s*", "", line)
+    text = re.sub(r"^\[[\w.]+\]\s*", "", line)
     match condition:
         case "DIVIDE_BY_ZERO" | "REMAINDER_BY_ZERO":
             return ErrorCode.DIVISION_BY_ZERO, "/ by zero"
         case "ARITHMETIC_OVERFLOW" | "BINARY_ARITHMETIC_OVERFLOW":
-            return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, _overflow(told)
+            return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, _overflow(text)
         case "CAST_OVERFLOW":
-            found = re.search(r"The value (\S+?)[LDS]? of the type .* to \"(\w+)\"", told)
-            shown = f"Out of range for {_type(found[2])}: {found[1]}" if found else told
+            found = re.search(r"The value (\S+?)[LDS]? of the type .* to \"(\w+)\"", text)
+            shown = f"Out of range for {_type(found[2])}: {found[1]}" if found else text
             return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, shown
         case "CAST_INVALID_INPUT":
-            return ErrorCode.INVALID_CAST_ARGUMENT, _invalid_cast(told)
+            return ErrorCode.INVALID_CAST_ARGUMENT, _invalid_cast(text)
         case "NUMERIC_VALUE_OUT_OF_RANGE":
-            return _not_representable(told)
+            return _not_representable(text)
         case "USER_RAISED_EXCEPTION":
-            message = re.sub(r"\s*SQLSTATE: \w+$", "", told)
+            message = re.sub(r"\s*SQLSTATE: \w+$", "", text)
             codes = (code for start, code in _RAISED.items() if message.startswith(start))
             return next(codes, ErrorCode.GENERIC_USER_ERROR), message
         case "INVALID_INDEX_OF_ZERO":
             return ErrorCode.INVALID_FUNCTION_ARGUMENT, "SQL array indices start at 1"
         case "INVALID_ARRAY_INDEX" | "INVALID_PARAMETER_VALUE":
-            return ErrorCode.INVALID_FUNCTION_ARGUMENT, _parameter(told)
+            return ErrorCode.INVALID_FUNCTION_ARGUMENT, _parameter(text)
         case _:
             return None
 
 
-def _parameter(told: str) -> str:
-    group = re.search(r"group index between 0 and (\d+), but got (\d+)", told)
-    return told if group is None else f"Pattern has {group[1]} groups. Cannot access group {group[2]}"
+def _parameter(text: str) -> str:
+    group = re.search(r"group index between 0 and (\d+), but got (\d+)", text)
+    return text if group is None else f"Pattern has {group[1]} groups. Cannot access group {group[2]}"
 
 
 def _type(spark: str) -> str:
     return _TYPES.get(spark.upper(), spark.lower())
 
 
-def _overflow(told: str) -> str:
-    found = re.search(r"(\w+) overflow\. Use ['`]try_(\w+)['`]", told)
+def _overflow(text: str) -> str:
+    found = re.search(r"(\w+) overflow\. Use ['`]try_(\w+)['`]", text)
     if found is None:
-        return "Decimal overflow" if "decimal" in told.lower() else told.partition(". Use")[0]
+        return "Decimal overflow" if "decimal" in text.lower() else text.partition(". Use")[0]
     return f"{_type(found[1])} {_WORDS.get(found[2], found[2])} overflow"
 
 
-def _invalid_cast(told: str) -> str:
-    found = re.search(r"The value '?(.*?)'? of the type \"\w+\" cannot be cast to \"([^\"]+)\"", told)
+def _invalid_cast(text: str) -> str:
+    found = re.search(r"The value '?(.*?)'? of the type \"\w+\" cannot be cast to \"([^\"]+)\"", text)
     if found is None:
-        return told
+        return text
     kind = {"TIMESTAMP_NTZ": "timestamp", "TIMESTAMP": "timestamp with time zone", "DATE": "date"}.get(found[2])
     if kind is not None:
         return f"Value cannot be cast to {kind}: {found[1]}"
     return f"Cannot cast '{found[1]}' to {_type(found[2]).upper()}"
 
 
-def _not_representable(told: str) -> tuple[ErrorCode, str]:
-    found = re.search(r"(\S+) cannot be represented as Decimal\((\d+), (\d+)\)", told)
+def _not_representable(text: str) -> tuple[ErrorCode, str]:
+    found = re.search(r"(\S+) cannot be represented as Decimal\((\d+), (\d+)\)", text)
     if found is None or found[2] == "38":
         return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow"
     return ErrorCode.INVALID_CAST_ARGUMENT, f"Cannot cast DECIMAL '{found[1]}' to DECIMAL({found[2]}, {found[3]})"

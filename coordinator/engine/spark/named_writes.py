@@ -69,12 +69,12 @@ class NamedWrites:
             # Asking for the schema is enough for the catalog to be asked.
             session.sql(f"SELECT * FROM `{catalog}`.procession_ended_writes.`{write_id}`").schema  # noqa: B018, S608
         except Exception as error:
-            told = str(error)
-            if _ENDED in told:
+            text = str(error)
+            if _ENDED in text:
                 return True
-            if _NO_SUCH_PLACE in told:
+            if _NO_SUCH_PLACE in text:
                 return otherwise
-            _LOG.info("Write %s cannot be ended yet: %s", write_id, "it commits" if _COMMITS in told else told)
+            _LOG.info("Write %s cannot be ended yet: %s", write_id, "it commits" if _COMMITS in text else text)
         finally:
             if session is not None:
                 drop_session(session, release=server is None or server.alive)

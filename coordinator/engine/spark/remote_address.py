@@ -12,8 +12,8 @@ _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 def remote_problem(url: str, trust_store: Path | None) -> str | None:
     """What is wrong with spark.remote and its trust store; None when nothing is."""
-    told = _parameters(url)
-    secure = told.get("use_ssl", "").lower() == "true"
+    parameters = _parameters(url)
+    secure = parameters.get("use_ssl", "").lower() == "true"
     if trust_store is not None and not secure:
         return "spark.remote.trust-store-path needs use_ssl=true in spark.remote"
     return None

@@ -289,5 +289,5 @@ def _last_words(server: EmbeddedServer, settings: SparkSettings) -> str:
     """The exception that ended it rather than the frames below: a client may read this."""
     lines = [line.strip() for line in server.child.last_lines(80).splitlines()]
     lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
-    told = [line for line in lines if re.search(r"\w(Exception|Error)\b", line)] or lines or ["it said nothing"]
-    return f"{told[-1]} (whole log: {settings.log_file})"
+    causes = [line for line in lines if re.search(r"\w(Exception|Error)\b", line)] or lines or ["it said nothing"]
+    return f"{causes[-1]} (whole log: {settings.log_file})"

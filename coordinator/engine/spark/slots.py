@@ -19,8 +19,8 @@ def executor_slots(session: SparkSession, catalog: str) -> int | None:
         # Asking for the schema is enough for the catalog to be asked.
         session.sql(f"SELECT * FROM `{catalog}`.procession_executors.slots").schema  # noqa: B018, S608
     except Exception as error:
-        told = _SLOTS.search(str(error))
-        return None if told is None else int(told[1])
+        slots = _SLOTS.search(str(error))
+        return None if slots is None else int(slots[1])
     return None
 
 

@@ -33,17 +33,17 @@ def unreadable_file(text: str) -> ProcessionError | None:
     task = _TASK.search(text)
     if task is None:
         return None
-    kind, told, rest = task[1].rpartition(".")[2], task[2] or "", (task[3] or "").partition("Driver stacktrace:")[0]
+    kind, message, rest = task[1].rpartition(".")[2], task[2] or "", (task[3] or "").partition("Driver stacktrace:")[0]
     if kind in ("NotFoundException", "FileNotFoundException"):
-        missing = _MISSING.search(told)
-        path = told if missing is None else missing[1]
+        missing = _MISSING.search(message)
+        path = message if missing is None else missing[1]
         return ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, f"File is missing from storage: {path}")
-    where = _PATH.search(told)
+    where = _PATH.search(message)
     path = "" if where is None else f"{where[1] or where[2]}: "
-    if _METADATA.search(told) or (path and _METADATA.search(rest)):
+    if _METADATA.search(message) or (path and _METADATA.search(rest)):
         return _bad_data(path, "its metadata are damaged, or it is no Parquet file")
     if _OF_FORMAT.search(kind) or (not _OF_STORAGE.search(kind) and _in_reader(rest)):
-        return _bad_data(path, told or kind)
+        return _bad_data(path, message or kind)
     return None
 
 

@@ -123,8 +123,8 @@ class JwksAddress:
         """Whether the provider is being asked."""
         return self._fetch_task is not None and not self._fetch_task.done()
 
-    def _is_older_than(self, seconds: float, moment: float | None) -> bool:
-        return moment is None or self._monotonic() - moment > seconds
+    def _is_older_than(self, seconds: float, instant: float | None) -> bool:
+        return instant is None or self._monotonic() - instant > seconds
 
     async def _fetch(self) -> None:
         self._tried = self._monotonic()

@@ -136,10 +136,10 @@ def expire_step(need: Need) -> Step:
     age = timedelta(milliseconds=_number(need.table, "history.expire.max-snapshot-age-ms", 5 * 24 * 3_600_000))
     keep = _number(need.table, "history.expire.min-snapshots-to-keep", 1)
     old = [s for s in history(need.table)[keep:] if from_millis(s.timestamp_ms) < need.now - age]
-    told = str(age).removesuffix(", 0:00:00")
+    text = str(age).removesuffix(", 0:00:00")
     if not old:
-        return Step("expire_snapshots", f"beside the newest {keep}, no snapshot is older than {told}")
-    return Step("expire_snapshots", f"{len(old)} snapshots are older than {told}", {}, 0, 2.0)
+        return Step("expire_snapshots", f"beside the newest {keep}, no snapshot is older than {text}")
+    return Step("expire_snapshots", f"{len(old)} snapshots are older than {text}", {}, 0, 2.0)
 
 
 def statistics_steps(need: Need) -> Sequence[Step]:

@@ -132,9 +132,9 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def partition_value(value: Value, kind: IcebergType) -> object:
+def partition_value(value: Value, type_: IcebergType) -> object:
     """A value of a path as manifests hold it; raises ValueError for one that is not of the type."""
-    match kind:
+    match type_:
         case _ if value is None:
             return None
         case IntegerType() | LongType():
@@ -144,7 +144,7 @@ def partition_value(value: Value, kind: IcebergType) -> object:
         case StringType():
             return value
         case _:
-            raise ValueError(f"partition column of type {kind}")
+            raise ValueError(f"partition column of type {type_}")
 
 
 def arrow_schema(files: Sequence[ParquetFile]) -> pa.Schema:

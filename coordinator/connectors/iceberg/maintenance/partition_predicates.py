@@ -63,8 +63,8 @@ def _months(first: int, count: int) -> tuple[datetime, datetime]:
     return datetime(1970 + start // 12, start % 12 + 1, 1), datetime(1970 + end // 12, end % 12 + 1, 1)
 
 
-def _date_text(moment: datetime) -> str:
-    return f"DATE '{moment:%Y-%m-%d}'"
+def _date_text(instant: datetime) -> str:
+    return f"DATE '{instant:%Y-%m-%d}'"
 
 
 _LITERALS: Mapping[type, Callable[[Any], str]] = {
@@ -83,6 +83,6 @@ _RANGES: Mapping[type, Callable[[Any], tuple[datetime, datetime]]] = {
 }
 _MOMENT: Mapping[type, Callable[[datetime], str]] = {
     DateType: _date_text,
-    TimestampType: lambda moment: f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S}'",
-    TimestamptzType: lambda moment: f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S} UTC'",
+    TimestampType: lambda instant: f"TIMESTAMP '{instant:%Y-%m-%d %H:%M:%S}'",
+    TimestamptzType: lambda instant: f"TIMESTAMP '{instant:%Y-%m-%d %H:%M:%S} UTC'",
 }

@@ -118,9 +118,9 @@ def _countable(
     }
 
 
-def _differs(column: object, kind: IcebergType) -> bool:
+def _differs(column: object, type_: IcebergType) -> bool:
     """Whether a stored integer or float is narrower than the column, whose bounds would have another width."""
-    physical = {"long": "INT64", "double": "DOUBLE", "timestamp": "INT64", "timestamptz": "INT64"}.get(str(kind))
+    physical = {"long": "INT64", "double": "DOUBLE", "timestamp": "INT64", "timestamptz": "INT64"}.get(str(type_))
     logical = str(getattr(column, "logical_type", ""))
     return (physical is not None and getattr(column, "physical_type", "") != physical) or "nanoseconds" in logical
 

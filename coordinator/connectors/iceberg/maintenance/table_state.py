@@ -94,17 +94,17 @@ def _partitions(table: Table, live: LiveFiles, least: int) -> tuple[PartitionSta
         found.setdefault(file.partition, _Sums()).files.append(file)
     for delete in live.deletes:
         found.setdefault(delete.partition, _Sums()).deletes.append(delete)
-    moments = {s.sequence_number: s.timestamp_ms for s in table.metadata.snapshots if s.sequence_number}
-    return tuple(_partition(table, key, sums, least, moments) for key, sums in found.items() if sums.files)
+    instants = {s.sequence_number: s.timestamp_ms for s in table.metadata.snapshots if s.sequence_number}
+    return tuple(_partition(table, key, sums, least, instants) for key, sums in found.items() if sums.files)
 
 
-def _partition(table: Table, key: Partition, sums: _Sums, least: int, moments: Mapping[int, int]) -> PartitionState:
+def _partition(table: Table, key: Partition, sums: _Sums, least: int, instants: Mapping[int, int]) -> PartitionState:
     spec_id, values = key
     spec, schema = table.specs()[spec_id], table.schema()
     small = [file.size for file in sums.files if file.size < least]
     positions = [file for file in sums.deletes if file.is_position_delete]
     equality = [file for file in sums.deletes if not file.is_position_delete]
-    changed = [moments[n] for f in (*sums.files, *sums.deletes) if (n := f.sequence_number) in moments]
+    changed = [instants[n] for f in (*sums.files, *sums.deletes) if (n := f.sequence_number) in instants]
     return PartitionState(
         partition_text(sums.files[0].file, spec, schema),
         len(sums.files),
@@ -124,8 +124,8 @@ def _partition(table: Table, key: Partition, sums: _Sums, least: int, moments: M
 def _rates(line: Sequence[Snapshot], now: datetime) -> CommitRates:
     recent = [s for s in line if from_millis(s.timestamp_ms) >= now - _WEEK]
     written = [s for s in recent if operation(s) != Operation.REPLACE.value]
-    moments = sorted(s.timestamp_ms for s in written[:_MOST_GAPS])
-    gaps = [(later - earlier) / 1000 for earlier, later in itertools.pairwise(moments)]
+    instants = sorted(s.timestamp_ms for s in written[:_MOST_GAPS])
+    gaps = [(later - earlier) / 1000 for earlier, later in itertools.pairwise(instants)]
     rewrites = [s for s in recent if operation(s) == Operation.REPLACE.value]
     return CommitRates(
         len(written),
@@ -148,10 +148,10 @@ def _foreign_rewriter(rewrites: Sequence[Snapshot], now: datetime) -> str | None
 
 
 def _program(snapshot: Snapshot) -> str:
-    told: Mapping[str, object] = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    if any(key.startswith("procession.") for key in told) or told.get("engine-name") == _OURS:
+    properties: Mapping[str, object] = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    if any(key.startswith("procession.") for key in properties) or properties.get("engine-name") == _OURS:
         return _OURS
-    return str(told.get("engine-name") or told.get("app-id") or "another program")[:100]
+    return str(properties.get("engine-name") or properties.get("app-id") or "another program")[:100]
 
 
 def _stale(table: Table, current: Snapshot | None) -> dict[str, float]:

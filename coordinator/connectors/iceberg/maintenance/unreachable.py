@@ -60,14 +60,14 @@ class Reachability:
     def list_manifests(self, metadata: TableMetadata, expired: Expired) -> None:
         """Read every manifest list, those of the snapshots that stay first. Raises when a kept one cannot be read."""
         gone = set(expired.snapshots)
-        told: set[str] = set()
+        reported: set[str] = set()
         staying = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in gone]
         for snapshot, fetched in fetched_ahead(self.io, staying, _list_of):
-            self.kept |= self._manifests_of(snapshot, told, fetched, may_miss=False)
+            self.kept |= self._manifests_of(snapshot, reported, fetched, may_miss=False)
         kept = set(self._read_lists)
         going = [s for s in metadata.snapshots if s.snapshot_id in gone and normalize(s.manifest_list) not in kept]
         for snapshot, fetched in fetched_ahead(self.io, going, _list_of):
-            self.expiring |= self._manifests_of(snapshot, told, fetched, may_miss=True)
+            self.expiring |= self._manifests_of(snapshot, reported, fetched, may_miss=True)
             self.lists.append(Unneeded(snapshot.manifest_list, "manifest list", None))
         self.statistics = _statistics(metadata, gone)
 
@@ -119,14 +119,14 @@ class Reachability:
         return [*self.content.values(), *manifests, *self.lists, *self.statistics]
 
     def _manifests_of(
-        self, snapshot: Snapshot, told: set[str], fetched: Fetched | None, *, may_miss: bool
+        self, snapshot: Snapshot, reported: set[str], fetched: Fetched | None, *, may_miss: bool
     ) -> dict[str, ManifestFile]:
         key = normalize(snapshot.manifest_list)
         if key in self._read_lists:
             return {}
         self._read_lists.add(key)
         try:
-            fresh = list(new_manifests(self.io, snapshot.manifest_list, told, fetched))
+            fresh = list(new_manifests(self.io, snapshot.manifest_list, reported, fetched))
         except FileNotFoundError:
             if not may_miss:
                 raise

@@ -84,8 +84,8 @@ def decoding(location: str) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        told = str(error).strip().splitlines() or [type(error).__name__]
-        raise ValueError(f"{location} is broken: {told[0]}") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{location} is broken: {lines[0]}") from error
 
 
 @lru_cache(maxsize=256)

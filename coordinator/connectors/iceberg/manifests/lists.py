@@ -28,7 +28,7 @@ _Step = tuple[int | None, Callable[[BinaryDecoder], object], Callable[[BinaryDec
 
 
 def new_manifests(
-    io: FileIO, manifest_list: str, told: set[str], fetched: Future[bytes] | None = None
+    io: FileIO, manifest_list: str, reported: set[str], fetched: Future[bytes] | None = None
 ) -> Iterator[ManifestFile]:
     """The manifests of a list whose normalized paths are not in ``told``, which they are put into.
 
@@ -43,11 +43,11 @@ def new_manifests(
             for _ in range(count):
                 path = decoder.read_utf8()
                 key = normalize(path)
-                if key in told:
+                if key in reported:
                     for _, _, skip in steps[1:]:
                         skip(decoder)
                     continue
-                told.add(key)
+                reported.add(key)
                 yield _read(path, decoder, steps)
 
 

@@ -253,8 +253,8 @@ def _optional(read: Read, required: bool) -> Read:
     return lambda decoder: read(decoder) if decoder.read_int() > 0 else None
 
 
-def _reader(kind: IcebergType, required: bool) -> Read:
-    match kind:
+def _reader(type_: IcebergType, required: bool) -> Read:
+    match type_:
         case IntegerType() | LongType():
             return _read_int if required else _read_optional_int
         case StringType():
@@ -268,7 +268,7 @@ def _reader(kind: IcebergType, required: bool) -> Read:
         case ListType(element_type=IntegerType() | LongType()):
             return _optional(_read_numbers, required)
         case _:
-            return _optional(construct_reader(kind).read, required)
+            return _optional(construct_reader(type_).read, required)
 
 
 def skipper(fields: Sequence[NestedField]) -> Read:

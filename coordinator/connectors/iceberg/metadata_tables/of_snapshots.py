@@ -72,10 +72,10 @@ def metadata_log_entries(table: Table) -> Iterator[tuple[object, ...]]:
     """Metadata files, the current one last, with the snapshot that was current then."""
     metadata = table.metadata
     entries = [(entry.timestamp_ms, entry.metadata_file) for entry in metadata.metadata_log]
-    for moment, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
-        current = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= moment]
+    for instant, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
+        current = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= instant]
         snapshot = table.snapshot_by_id(current[-1].snapshot_id) if current else None
         if snapshot is None:
-            yield from_millis(moment), file, current[-1].snapshot_id if current else None, None, None
+            yield from_millis(instant), file, current[-1].snapshot_id if current else None, None, None
         else:
-            yield from_millis(moment), file, snapshot.snapshot_id, snapshot.schema_id, snapshot.sequence_number
+            yield from_millis(instant), file, snapshot.snapshot_id, snapshot.schema_id, snapshot.sequence_number

@@ -24,23 +24,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def bound_text(
-    kind: IcebergType, encoded: bytes | None, transform: Transform[object, object] = _IDENTITY
+    type_: IcebergType, encoded: bytes | None, transform: Transform[object, object] = _IDENTITY
 ) -> str | None:
     """A bound of a column, or of its transformed values, as people write it; Presto gives these texts.
 
     None where there is none, or none that the type can have.
     """
-    value = bound_value(transform.result_type(kind), encoded)
+    value = bound_value(transform.result_type(type_), encoded)
     try:
-        return None if value is None else transform.to_human_string(kind, value)
+        return None if value is None else transform.to_human_string(type_, value)
     except (ValueError, OverflowError):
         return None
 
 
-def bound_shown(kind: IcebergType, value: object) -> object:
+def bound_shown(type_: IcebergType, value: object) -> object:
     """A bound as what Arrow takes; None for a day or moment that nothing here can hold."""
     try:
-        return python_value(kind, value)
+        return python_value(type_, value)
     except OverflowError:
         return None
 
@@ -50,19 +50,19 @@ def bigint(count: int | None) -> int | None:
     return None if count is None or not -(2**63) <= count < 2**63 else count
 
 
-def python_value(kind: IcebergType, value: Any) -> object:
+def python_value(type_: IcebergType, value: Any) -> object:
     """A value as Iceberg counts it (days, microseconds, bytes) as what Arrow takes for the Presto type."""
     if value is None:
         return None
-    match kind:
+    match type_:
         case DateType():
             return value if isinstance(value, date) else (_EPOCH + timedelta(days=value)).date()
         case TimeType():
             return value if isinstance(value, time) else (_EPOCH + timedelta(microseconds=value)).time()
         case TimestampType() | TimestamptzType():
-            return _timestamp(value, zoned=isinstance(kind, TimestamptzType))
+            return _timestamp(value, zoned=isinstance(type_, TimestamptzType))
         case TimestampNanoType() | TimestamptzNanoType():
-            return _timestamp(value // 1000, zoned=isinstance(kind, TimestamptzNanoType))
+            return _timestamp(value // 1000, zoned=isinstance(type_, TimestamptzNanoType))
         case UUIDType():
             return str(value)
         case _:
@@ -70,5 +70,5 @@ def python_value(kind: IcebergType, value: Any) -> object:
 
 
 def _timestamp(value: Any, *, zoned: bool) -> datetime:
-    moment = value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
-    return moment if zoned else moment.replace(tzinfo=None)
+    instant = value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
+    return instant if zoned else instant.replace(tzinfo=None)

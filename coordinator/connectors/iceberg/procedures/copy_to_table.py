@@ -106,8 +106,8 @@ def _at(call: Call[Arguments], table: Table, text: str) -> Snapshot | None:
         return table.snapshot_by_name(text)
     if (number := whole_number(text)) is not None and (found := table.snapshot_by_id(number)) is not None:
         return found
-    moment = parse_instant(text, call.context.session.time_zone)
-    older = [s for s in history(table) if moment is not None and s.timestamp_ms <= moment]
+    instant = parse_instant(text, call.context.session.time_zone)
+    older = [s for s in history(table) if instant is not None and s.timestamp_ms <= instant]
     return max(older, key=lambda s: s.timestamp_ms) if older else None
 
 

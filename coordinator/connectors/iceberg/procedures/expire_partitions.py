@@ -56,11 +56,11 @@ def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when no or more than one column partitions by time."""
     table = call.catalog.open(call.schema, call.table)
     fields = _fields(table, call.arguments.column)
-    moment = _instant(call.arguments.older_than, zone_of(call.context.session.time_zone))
+    instant = _instant(call.arguments.older_than, zone_of(call.context.session.time_zone))
     live = read_live(table, table.current_snapshot())
-    files = [f for f in live.data if _is_older(table, fields, f, moment)]
+    files = [f for f in live.data if _is_older(table, fields, f, instant)]
     # Delete files of a partition apply to nothing outside of it.
-    deletes = [f for f in live.deletes if _is_older(table, fields, f, moment)]
+    deletes = [f for f in live.deletes if _is_older(table, fields, f, instant)]
     if files and not call.arguments.dry_run:
         _delete(table, [*files, *deletes])
     return _rows(table, files)
@@ -100,11 +100,11 @@ def _fields(table: Table, column: str | None) -> Mapping[int, Mapping[int, Parti
 
 
 def _is_older(
-    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, moment: _Instant
+    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, instant: _Instant
 ) -> bool:
     for i, field in fields.get(file.file.spec_id, {}).items():
         end = end_of(table, field, file.file.partition[i])
-        if end is not None and end <= (moment.utc if has_zone(table, field) else moment.clock):
+        if end is not None and end <= (instant.utc if has_zone(table, field) else instant.clock):
             return True
     return False
 

@@ -51,10 +51,10 @@ def _rolled_back(table: Table, text: str, zone: str) -> Change[tuple[int | None,
             return rolled_back(table, int(text))
     except ArgumentError as error:
         raise ArgumentError("instant_time", error.message, ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID) from error
-    moment = parse_instant(text, zone)
-    if moment is None:
+    instant = parse_instant(text, zone)
+    if instant is None:
         raise ArgumentError("instant_time", f"Commit {text} not found in Commits")
-    older = [snapshot for snapshot in history(table) if snapshot.timestamp_ms <= moment]
+    older = [snapshot for snapshot in history(table) if snapshot.timestamp_ms <= instant]
     if not older:
         raise ArgumentError("instant_time", f"Cannot roll back, no valid snapshot at or before: {text}")
     return made_current(table, max(older, key=lambda snapshot: snapshot.timestamp_ms).snapshot_id)

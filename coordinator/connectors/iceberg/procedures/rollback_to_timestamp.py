@@ -37,12 +37,12 @@ DECLARATION = ProcedureDeclaration(
 
 def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when no ancestor of the current snapshot is older than the moment."""
-    moment = to_millis(call.arguments.timestamp, call.context.session.time_zone)
-    return [commit_change(call.catalog, call.schema, call.table, lambda table: _rolled_back(table, moment))]
+    instant = to_millis(call.arguments.timestamp, call.context.session.time_zone)
+    return [commit_change(call.catalog, call.schema, call.table, lambda table: _rolled_back(table, instant))]
 
 
-def _rolled_back(table: Table, moment: int) -> Change[tuple[int | None, int]]:
-    older = [snapshot for snapshot in history(table) if snapshot.timestamp_ms < moment]
+def _rolled_back(table: Table, instant: int) -> Change[tuple[int | None, int]]:
+    older = [snapshot for snapshot in history(table) if snapshot.timestamp_ms < instant]
     if not older:
-        raise ArgumentError("timestamp", f"Cannot roll back, no valid snapshot older than: {moment}")
+        raise ArgumentError("timestamp", f"Cannot roll back, no valid snapshot older than: {instant}")
     return made_current(table, max(older, key=lambda snapshot: snapshot.timestamp_ms).snapshot_id)

@@ -71,8 +71,9 @@ def _of_spark(call: Call[TableArguments], names: Sequence[str], argument: str) -
         if _NOT_FOUND.search(error.message) is None:
             raise
         raise ArgumentError(argument, f"Table {'.'.join(names)} does not exist", ErrorCode.NOT_FOUND) from error
-    told = {str(row["col_name"]).strip().lower(): str(row["data_type"]) for row in rows}
-    if told.get("provider", "").lower() != "parquet" or "location" not in told:
-        message = f"Cannot take in {'.'.join(names)}: its provider is {told.get('provider', 'unknown')}, not parquet"
+    described = {str(row["col_name"]).strip().lower(): str(row["data_type"]) for row in rows}
+    provider = described.get("provider", "unknown")
+    if provider.lower() != "parquet" or "location" not in described:
+        message = f"Cannot take in {'.'.join(names)}: its provider is {provider}, not parquet"
         raise ArgumentError(argument, message, ErrorCode.NOT_SUPPORTED)
-    return Source(told["location"], tuple(names), told.get("type", "").upper() == "MANAGED")
+    return Source(described["location"], tuple(names), described.get("type", "").upper() == "MANAGED")

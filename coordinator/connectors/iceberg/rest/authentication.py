@@ -28,28 +28,28 @@ def read_auth(catalog_type: str, properties: Mapping[str, Property]) -> dict[str
     for name, entry in given.items():
         if catalog_type != "rest":
             raise entry.error(f"'{name}' does not apply to iceberg.catalog.type={catalog_type}")
-    told = given.pop(_TYPE, None)
-    kind = "OAUTH2" if told is None else told.value.upper()
-    if told is not None and kind not in ("NONE", *_FAMILIES):
-        raise told.error(f"invalid value '{told.value}' for '{_TYPE}' (one of NONE, {', '.join(_FAMILIES)})")
+    requested = given.pop(_TYPE, None)
+    kind = "OAUTH2" if requested is None else requested.value.upper()
+    if requested is not None and kind not in ("NONE", *_FAMILIES):
+        raise requested.error(f"invalid value '{requested.value}' for '{_TYPE}' (one of NONE, {', '.join(_FAMILIES)})")
     found = {}
     for name, entry in given.items():
         family, _, short = name.removeprefix(_PREFIX).partition(".")
         if kind not in ("NONE", family.upper()):
             raise entry.error(f"'{name}' does not apply to {_TYPE}={kind}")
         found[_FAMILIES[family.upper()][short]] = entry.value
-    if told is not None and kind in ("BASIC", "SIGV4"):
-        _check(told, kind, found)
+    if requested is not None and kind in ("BASIC", "SIGV4"):
+        _check(requested, kind, found)
         found["rest.auth.type"] = kind.lower()
     return found
 
 
-def _check(told: Property, kind: str, found: Mapping[str, str]) -> None:
+def _check(requested: Property, kind: str, found: Mapping[str, str]) -> None:
     for short, name in _FAMILIES[kind].items():
         if name not in found and short != "name":
-            raise told.error(f"'{_PREFIX}{kind.lower()}.{short}' is missing")
+            raise requested.error(f"'{_PREFIX}{kind.lower()}.{short}' is missing")
     if kind == "SIGV4" and importlib.util.find_spec("boto3") is None:
-        raise told.error(f"{_TYPE}=SIGV4 needs the Python package boto3: pip install 'procession[glue]'")
+        raise requested.error(f"{_TYPE}=SIGV4 needs the Python package boto3: pip install 'procession[glue]'")
 
 
 def client_auth(auth: Mapping[str, str]) -> dict[str, Any]:

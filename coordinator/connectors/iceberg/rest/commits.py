@@ -73,8 +73,8 @@ def _table_response(answer: Response) -> CommitTableResponse:
 
 
 def _pause(answer: Response | None, tries: int) -> float:
-    told = "" if answer is None else answer.headers.get("Retry-After", "")
-    return min(_MOST_PAUSE, float(told) if told.isdigit() else _PAUSE * 2**tries)
+    retry_after = "" if answer is None else answer.headers.get("Retry-After", "")
+    return min(_MOST_PAUSE, float(retry_after) if retry_after.isdigit() else _PAUSE * 2**tries)
 
 
 def _uuid_seven() -> uuid.UUID:

@@ -130,8 +130,8 @@ class ServedCatalog(RestCatalog):
 
     def _heard(self, response: Response, **_: object) -> None:
         """What every answer tells beside its own: the server's clock, and once what it can do."""
-        if (told := response.headers.get("Date")) is not None:
-            ahead = _epoch_seconds(told) - time.time()
+        if (date := response.headers.get("Date")) is not None:
+            ahead = _epoch_seconds(date) - time.time()
             self._clock_ahead = ahead if abs(ahead) > _MOST_AHEAD else 0.0
         if urlsplit(response.url).path.endswith("/v1/config") and response.ok:
             told_config = response.json()
@@ -171,12 +171,12 @@ class ServedCatalog(RestCatalog):
             known = self._keys.get(name)
             if known is not None and not is_new:
                 return known
-            told = self._vended(answer.config, answer.storage_credentials)
+            vended = self._vended(answer.config, answer.storage_credentials)
             self._configs[name] = answer.config
             if known is not None:
-                known.take(told)
+                known.take(vended)
                 return known
-            keys = self._keys[name] = TableKeys(".".join(name), told, lambda: self._renewed(name))
+            keys = self._keys[name] = TableKeys(".".join(name), vended, lambda: self._renewed(name))
             while len(self._keys) > _KEPT_TABLES:
                 gone, _ = self._keys.popitem(last=False)
                 self._configs.pop(gone, None)
@@ -195,8 +195,8 @@ class ServedCatalog(RestCatalog):
         if url is not None:
             answer = self._asked("GET", url, config)
             if answer.ok:
-                told = LoadCredentialsResponse.model_validate_json(answer.text).storage_credentials
-                return self._vended(_without_keys(config), told)
+                credentials = LoadCredentialsResponse.model_validate_json(answer.text).storage_credentials
+                return self._vended(_without_keys(config), credentials)
             if answer.status_code not in _NO_SUCH_PATH:
                 _check(answer)
         found, _ = self._loaded(name, anew=True)
@@ -205,9 +205,9 @@ class ServedCatalog(RestCatalog):
 
     def _renewal_path(self, name: Identifier, config: Properties) -> str | None:
         """Where new keys are asked for: at the catalog's own host, whatever the table's answer says."""
-        told = next((config[f"{way}-endpoint"] for way in _RENEWAL if f"{way}-endpoint" in config), None)
-        if told is not None:
-            path: str = told if urlsplit(told).scheme else urljoin(self.uri.rstrip("/") + "/", told.lstrip("/"))
+        found = next((config[f"{way}-endpoint"] for way in _RENEWAL if f"{way}-endpoint" in config), None)
+        if found is not None:
+            path: str = found if urlsplit(found).scheme else urljoin(self.uri.rstrip("/") + "/", found.lstrip("/"))
             if urlsplit(path)[:2] == urlsplit(self.uri)[:2]:
                 return path
         if Capability.V1_LOAD_CREDENTIALS not in self._supported_endpoints:
@@ -247,8 +247,8 @@ def _without_keys(config: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in config.items() if not is_key(k)}
 
 
-def _epoch_seconds(told: str) -> float:
+def _epoch_seconds(date: str) -> float:
     try:
-        return parsedate_to_datetime(told).timestamp()
+        return parsedate_to_datetime(date).timestamp()
     except ValueError:
         return time.time()

@@ -47,14 +47,14 @@ def vended_keys(
     ``credentials`` are the answer's by prefix, which count before its ``config``. ``clock_ahead`` is by how much the
     server's clock is ahead of ours.
     """
-    listed = [(prefix, _of_stores(told)) for prefix, told in credentials]
+    listed = [(prefix, _of_stores(keys)) for prefix, keys in credentials]
     own = _of_stores(config)
     storage = over(_of_stores(catalog), own)
-    for prefix, told in listed:
-        storage |= scoped(prefix, told)
-    vended = [told for told in (own, *(told for _, told in listed)) if _is_secret(told)]
+    for prefix, keys in listed:
+        storage |= scoped(prefix, keys)
+    vended = [keys for keys in (own, *(keys for _, keys in listed)) if _is_secret(keys)]
     # Words of the server that prefixed keys stand before may have ended long ago.
-    ends = [end for told in ([t for _, t in listed if _is_secret(t)] or vended) for end in _ends(told)]
+    ends = [end for keys in ([t for _, t in listed if _is_secret(t)] or vended) for end in _ends(keys)]
     return VendedKeys(storage, now, min(ends) - clock_ahead if ends else None, bool(vended))
 
 
@@ -68,5 +68,5 @@ def _is_secret(properties: Mapping[str, str]) -> bool:
 
 def _ends(properties: Mapping[str, str]) -> list[float]:
     """When keys end, in seconds; what is no number is as if it were not told."""
-    told = [value for name, value in properties.items() if name.startswith(_ENDS)]
-    return [int(value) / 1000 for value in told if value.isdigit()]
+    keys = [value for name, value in properties.items() if name.startswith(_ENDS)]
+    return [int(value) / 1000 for value in keys if value.isdigit()]

@@ -82,38 +82,38 @@ def cheapest_column(schema: Schema, sizes: Mapping[int, int]) -> ScanColumn | No
     return min(columns, key=lambda c: sum(sizes.get(leaf, 0) for leaf in c.leaves), default=None)
 
 
-def _column(field: Mapping[str, Any], kind: IcebergType) -> ScanColumn:
-    leaves = tuple(_leaves(int(field["id"]), kind))
-    read = "binary" if is_spatial(kind) else _AS_OTHERS.get(type(kind))
+def _column(field: Mapping[str, Any], type_: IcebergType) -> ScanColumn:
+    leaves = tuple(_leaves(int(field["id"]), type_))
+    read = "binary" if is_spatial(type_) else _AS_OTHERS.get(type(type_))
     made = {**field, "required": False} if read is None else {**field, "required": False, "type": read}
-    return ScanColumn(str(field["name"]), presto_type(kind), made, leaves, as_stored=read is None)
+    return ScanColumn(str(field["name"]), presto_type(type_), made, leaves, as_stored=read is None)
 
 
-def readable(kind: IcebergType, *, nested: bool = False) -> bool:
+def readable(type_: IcebergType, *, nested: bool = False) -> bool:
     """Whether the embedded engine gets the values of this type as Presto has them."""
-    match kind:
+    match type_:
         case StructType():
-            return bool(kind.fields) and all(readable(field.field_type, nested=True) for field in kind.fields)
+            return bool(type_.fields) and all(readable(field.field_type, nested=True) for field in type_.fields)
         case ListType():
-            return readable(kind.element_type, nested=True)
+            return readable(type_.element_type, nested=True)
         case MapType():
-            return readable(kind.key_type, nested=True) and readable(kind.value_type, nested=True)
+            return readable(type_.key_type, nested=True) and readable(type_.value_type, nested=True)
         case _:
             if nested:
-                return isinstance(kind, PLAIN_TYPES)
-            return isinstance(kind, _PLAIN) or type(kind) in _AS_OTHERS or is_spatial(kind)
+                return isinstance(type_, PLAIN_TYPES)
+            return isinstance(type_, _PLAIN) or type(type_) in _AS_OTHERS or is_spatial(type_)
 
 
-def _leaves(number: int, kind: IcebergType) -> Iterator[int]:
-    match kind:
+def _leaves(number: int, type_: IcebergType) -> Iterator[int]:
+    match type_:
         case StructType():
-            for field in kind.fields:
+            for field in type_.fields:
                 yield from _leaves(field.field_id, field.field_type)
         case ListType():
-            yield from _leaves(kind.element_id, kind.element_type)
+            yield from _leaves(type_.element_id, type_.element_type)
         case MapType():
-            yield from _leaves(kind.key_id, kind.key_type)
-            yield from _leaves(kind.value_id, kind.value_type)
+            yield from _leaves(type_.key_id, type_.key_type)
+            yield from _leaves(type_.value_id, type_.value_type)
         case _:
             yield number
 

@@ -87,9 +87,9 @@ def check_pick(metadata: TableMetadata, picked: Snapshot, pick: Pick, io: FileIO
         for file in _changes(io, snapshot)[0]:
             if LiveFile(file, 0).partition in pick.replaced:
                 values = partition_values(file, metadata.specs()[file.spec_id], metadata.schema())
-                told = ", ".join(f"{name}={value}" for name, value in values)
+                text = ", ".join(f"{name}={value}" for name, value in values)
                 raise ValidationException(
-                    f"Cannot cherry-pick replace partitions with changed partition: PartitionData{{{told}}}"
+                    f"Cannot cherry-pick replace partitions with changed partition: PartitionData{{{text}}}"
                 )
 
 

@@ -65,8 +65,8 @@ def commit_once(table: Table, change: Change[T]) -> None:
 
 
 def _retries(table: Table) -> int:
-    told = _number(table, TableProperties.COMMIT_NUM_RETRIES, TableProperties.COMMIT_NUM_RETRIES_DEFAULT)
-    return min(told, _MOST_RETRIES)
+    retries = _number(table, TableProperties.COMMIT_NUM_RETRIES, TableProperties.COMMIT_NUM_RETRIES_DEFAULT)
+    return min(retries, _MOST_RETRIES)
 
 
 def _pause(table: Table, attempt: int) -> float:

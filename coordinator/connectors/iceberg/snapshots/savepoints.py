@@ -68,9 +68,9 @@ def commit_at(table: Table, instant: str, time_zone: str, argument: str) -> Snap
     number = whole_number(instant)
     if number is not None and (snapshot := table.snapshot_by_id(number)) is not None:
         return snapshot
-    moment = parse_instant(instant, time_zone)
+    at = parse_instant(instant, time_zone)
     for snapshot in table.snapshots():
-        if snapshot.timestamp_ms == moment:
+        if snapshot.timestamp_ms == at:
             return snapshot
     raise ArgumentError(argument, f"Commit {instant} not found", ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID)
 

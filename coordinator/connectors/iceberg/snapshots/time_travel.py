@@ -80,5 +80,5 @@ def reference_of(table: Table, kind: str, name: str) -> str:
     return same[0]
 
 
-def _milliseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+def _milliseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(milliseconds=1)

@@ -18,15 +18,15 @@ from coordinator.connectors.iceberg.tables.layout import partition_spec
 from shared.spi.catalog_changes import ColumnAddition, NewColumn
 
 
-def new_partition_fields(column: NewColumn, kind: IcebergType) -> Sequence[PartitionField]:
+def new_partition_fields(column: NewColumn, type_: IcebergType) -> Sequence[PartitionField]:
     """What ``partitioning`` asks for; raises INVALID_TABLE_PROPERTY."""
-    schema = Schema(NestedField(1, column.name, kind, required=False))
+    schema = Schema(NestedField(1, column.name, type_, required=False))
     return partition_spec(schema, transforms_of([column])).fields
 
 
-def stage_addition(update: UpdateSchema, column: NewColumn, kind: IcebergType) -> None:
+def stage_addition(update: UpdateSchema, column: NewColumn, type_: IcebergType) -> None:
     """Add the column at the end."""
-    update.add_column((column.name,), kind, doc=column.comment)
+    update.add_column((column.name,), type_, doc=column.comment)
 
 
 def stage_partition_fields(transaction: Transaction, column: NewColumn, fields: Sequence[PartitionField]) -> None:

@@ -98,9 +98,9 @@ def sort_order(schema: Schema, entries: Sequence[str]) -> SortOrder:
         source = _column(schema, column.name.lower(), "Sorted-by column not found")
         if not source.field_type.is_primitive:
             raise invalid_property(f"Unable to sort by {entry}: type {source.field_type}")
-        told = re.search(r"\bNULLS\s+(FIRST|LAST)\s*$", entry, re.IGNORECASE)
+        nulls = re.search(r"\bNULLS\s+(FIRST|LAST)\s*$", entry, re.IGNORECASE)
         descending = column.direction == "DESC"
-        last = told[1].upper() == "LAST" if told is not None else descending
+        last = nulls[1].upper() == "LAST" if nulls is not None else descending
         fields.append(
             SortField(
                 source.field_id,

@@ -203,20 +203,20 @@ def _presto_error(error: ProcessionError, write: TableWrite) -> ProcessionError:
     """Spark's and Iceberg's failures of a write under Presto's codes and texts."""
     if error.code is not ErrorCode.REMOTE_TASK_ERROR:
         return error
-    told = f"{type(error.__cause__).__name__}: {error.__cause__}: {error.message}"
+    cause = f"{type(error.__cause__).__name__}: {error.__cause__}: {error.message}"
     name = f"{write.schema}.{write.table}"
-    null = _NULL.search(told)
+    null = _NULL.search(cause)
     if null is not None:
         message = f"NULL value not allowed for NOT NULL column: {null[1]}"
         return ProcessionError(ErrorCode.CONSTRAINT_VIOLATION, message)
-    if "MERGE_CARDINALITY_VIOLATION" in told:
+    if "MERGE_CARDINALITY_VIOLATION" in cause:
         message = "One MERGE target table row matched more than one source row"
         return ProcessionError(ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES, message)
-    if _UNKNOWN.search(told):
+    if _UNKNOWN.search(cause):
         return CommitOutcomeUnknownError(
             ErrorCode.ICEBERG_COMMIT_ERROR, f"It is unknown whether the write to {name} landed"
         )
-    if _CONFLICT.search(told):
+    if _CONFLICT.search(cause):
         reason = error.message.removeprefix("Spark failed: ")
         message = f"The write to {name} conflicts with a concurrent one; send it again: {reason}"
         return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)

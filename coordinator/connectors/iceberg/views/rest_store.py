@@ -94,10 +94,10 @@ class RestViews:
 def _raise(answer: Response) -> None:
     if answer.ok:
         return
-    told: Any = answer.json().get("error", {}) if "json" in answer.headers.get("Content-Type", "") else {}
+    error: Any = answer.json().get("error", {}) if "json" in answer.headers.get("Content-Type", "") else {}
     if answer.status_code == 404:
-        kind = NoSuchNamespaceError if "Namespace" in str(told.get("type")) else NoSuchViewError
-        raise kind(str(told.get("message")))
+        kind = NoSuchNamespaceError if "Namespace" in str(error.get("type")) else NoSuchViewError
+        raise kind(str(error.get("message")))
     answer.raise_for_status()
 
 

@@ -73,10 +73,10 @@ class Logins:
         """
         self._forget_old()
         login = self._opened(hashed)
-        told: dict[str, object] = {"aud": _AUDIENCE, "exp": int(time.time() + self._timeout), "login": hashed}
+        claims: dict[str, object] = {"aud": _AUDIENCE, "exp": int(time.time() + self._timeout), "login": hashed}
         if nonce is not None:
-            told["nonce"] = hash_of(nonce)
-        state = jwt.encode(told, self._key, _ALGORITHM)
+            claims["nonce"] = hash_of(nonce)
+        state = jwt.encode(claims, self._key, _ALGORITHM)
         challenge = urlsafe_b64encode(sha256(login.verifier.encode()).digest()).rstrip(b"=").decode()
         try:
             return await self._provider.login_address(redirect_uri, state, challenge)
@@ -146,12 +146,12 @@ class Logins:
     def _decoded_state(self, state: str) -> tuple[str, str | None]:
         """The login and the hash of its nonce."""
         try:
-            told = jwt.decode(
+            claims = jwt.decode(
                 state, self._key, algorithms=[_ALGORITHM], audience=_AUDIENCE, options={"require": ["exp"]}
             )
         except jwt.PyJWTError as error:
             raise LoginError("This login is unknown or took too long") from error
-        return str(told.get("login")), told.get("nonce")
+        return str(claims.get("login")), claims.get("nonce")
 
     def _open(self, hashed: str) -> _Login:
         login = self._logins.get(hashed)

@@ -138,28 +138,28 @@ class Provider:
 
     async def _discovered(self) -> Addresses:
         given = self._settings
-        told: dict[str, object] = {}
+        metadata: dict[str, object] = {}
         if given.discovery and not (given.auth_url and given.token_url and given.jwks_url):
             issuer = (given.issuer or "").rstrip("/")
-            told = await _asked("GET", f"{issuer}/.well-known/openid-configuration")
-            if str(told.get("issuer", "")).rstrip("/") != issuer:
+            metadata = await _asked("GET", f"{issuer}/.well-known/openid-configuration")
+            if str(metadata.get("issuer", "")).rstrip("/") != issuer:
                 raise ProviderError("the provider says that it is another issuer")
         return Addresses(
-            given.auth_url or _address(told, "authorization_endpoint"),
-            given.token_url or _address(told, "token_endpoint"),
-            given.jwks_url or _address(told, "jwks_uri"),
-            given.userinfo_url or (_found(told, "userinfo_endpoint") if given.use_userinfo else None),
+            given.auth_url or _address(metadata, "authorization_endpoint"),
+            given.token_url or _address(metadata, "token_endpoint"),
+            given.jwks_url or _address(metadata, "jwks_uri"),
+            given.userinfo_url or (_found(metadata, "userinfo_endpoint") if given.use_userinfo else None),
             given.introspection_url,
         )
 
 
-def _found(told: dict[str, object], name: str) -> str | None:
-    found = told.get(name)
+def _found(metadata: dict[str, object], name: str) -> str | None:
+    found = metadata.get(name)
     return found if isinstance(found, str) else None
 
 
-def _address(told: dict[str, object], name: str) -> str:
-    found = _found(told, name)
+def _address(metadata: dict[str, object], name: str) -> str:
+    found = _found(metadata, name)
     if found is None:
         raise ProviderError(f"the provider's discovery has no {name}")
     return found

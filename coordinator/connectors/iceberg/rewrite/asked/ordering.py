@@ -99,7 +99,7 @@ def _transform(field: SortField) -> str | None:
     return _TIMES.get(type(transform))
 
 
-def _unsortable(kind: IcebergType, name: str) -> str | None:
-    if not isinstance(kind, PrimitiveType) or str(kind).startswith(STRANGE_TYPES):
-        return f"column {name} is of type {kind}"
+def _unsortable(type_: IcebergType, name: str) -> str | None:
+    if not isinstance(type_, PrimitiveType) or str(type_).startswith(STRANGE_TYPES):
+        return f"column {name} is of type {type_}"
     return None
