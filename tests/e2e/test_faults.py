@@ -6,7 +6,8 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def harmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("harmed")
     etc = write_etc(home / "etc")
     with (etc / "config.properties").open("a") as config:
-        config.write("spark.master=local[5]\n")  # room for the tasks of four statements
+        config.write("spark.master=local[8]\n")  # room for the tasks of seven statements
     running = start_service(etc, home / "data", home / "log")
     running.execute("CALL system.clean_data_cache()")
     yield running
@@ -116,13 +117,12 @@ def test_cancelled_call_stops_soon_and_leaves_nothing(harmed: Service) -> None:
     assert checksum(table) == before
 
 
-def fill(source: str) -> str:
-    """Too many rows to end before the test does, in small files, of which the first is there soon."""
-    return (
-        f'CREATE TABLE iceberg.db.filled_{source} WITH ("write.target-file-size-bytes" = 1000000) AS '
-        "SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text "
-        f"FROM iceberg.db.{source} a CROSS JOIN iceberg.db.{source} b"
-    )
+FILL = (
+    'CREATE TABLE iceberg.db.filled_{} WITH ("write.target-file-size-bytes" = 1000000) AS '
+    "SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text "
+    "FROM iceberg.db.source a CROSS JOIN iceberg.db.source b"
+)
+"""Too many rows to end before the test does, in small files, of which the first is there soon."""
 
 
 def under_warehouse(service: Service) -> set[str]:
@@ -131,33 +131,6 @@ def under_warehouse(service: Service) -> set[str]:
         return {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
     except OSError:
         return {"a folder that goes while it is listed"}
-
-
-def test_table_of_a_cancelled_query_is_gone_with_its_files(harmed: Service) -> None:
-    harmed.create("source", [wide(0, rows=30_000)])
-    before, tables = under_warehouse(harmed), harmed.lake().list_tables("db")
-    thread, outcome = in_background(harmed, fill("source"))
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(harmed) - before), 300)
-    assert httpx.delete(f"{harmed.url}/v1/query/{running_query(harmed)}").status_code == 204
-    thread.join(timeout=300)
-    assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
-    assert outcome[0].error_name == "USER_CANCELED"
-    eventually(lambda: under_warehouse(harmed) == before, 120)
-    assert harmed.lake().list_tables("db") == tables
-
-
-def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
-    harmed.create("late", [wide(0, rows=30_000)])
-    before, tables = under_warehouse(harmed), harmed.lake().list_tables("db")
-    cursor = harmed.cursor(session_properties={"query_max_execution_time": "15s"})
-    with pytest.raises(prestodb.exceptions.PrestoQueryError) as failed:
-        cursor.execute(fill("late"))
-        cursor.fetchall()
-    assert failed.value.error_name == "EXCEEDED_TIME_LIMIT"
-    # What another test's table left may go meanwhile: late files, and the file that bars its folder.
-    eventually(lambda: under_warehouse(harmed) <= before, 120)
-    assert {name for name in before if "/filled_" not in name} <= under_warehouse(harmed)
-    assert harmed.lake().list_tables("db") == tables
 
 
 IN_BETWEEN = "00000-7-5f0c1c1e-9a1b-4c55-8f2e-0123456789ab-0-00001.parquet"
@@ -200,115 +173,135 @@ def whole_files(table: Table) -> set[str]:
     return {file for file in data_files(table) if ends_well(file)}
 
 
-def files_of(service: Service, tables: Iterable[Table]) -> set[str]:
-    folders = [f"/{table.name()[-1]}/" for table in tables]
-    return {file for file in under_warehouse(service) if any(folder in file for folder in folders)}
+COUNT = "SELECT count(*) FROM iceberg.db.counted a CROSS JOIN iceberg.db.counted b WHERE length(a.text || b.text) > 3"
+ENDS = {
+    "cancel": "USER_CANCELED",
+    "time limit": "EXCEEDED_TIME_LIMIT",
+    "kill spark": "REMOTE_HOST_GONE",
+    "kill coordinator": None,  # a client sees a connection that is lost
+}
 
 
-@pytest.mark.parametrize("end", ["cancel", "time limit", "kill spark", "kill coordinator"])
-def test_failed_writes_leave_no_file_and_touch_none_of_others(harmed: Service, end: str) -> None:
-    """INSERT, DELETE, UPDATE and MERGE at once, each with a whole file on disk when they end."""
-    if not harmed.lake().table_exists(("db", "few")):
-        harmed.create("few", [pa.table({"id": pa.array([-1], pa.int64())})])
-    parts, name = [noise(0, 5_000), noise(10_000, 10)], end.replace(" ", "_")
-    tables = {kind: harmed.create(f"{kind}_{name}", parts, properties=TASK_PER_FILE) for kind in WRITES}
-    others = [Path(table.location().removeprefix("file://")) / "data" / IN_BETWEEN for table in tables.values()]
-    for other in others:
-        other.write_bytes(b"not committed yet")
-    before = files_of(harmed, tables.values())
-    heads = [(checksum(table), table.metadata.current_snapshot_id) for table in tables.values()]
+@dataclass(frozen=True)
+class Before:
+    """What a service has when its statements begin."""
+
+    service: Service
+    changed: Mapping[str, Table]
+    rewritten: Table
+    files: Set[str]
+    heads: Sequence[tuple[tuple[int, int], int | None]]
+    tables: Sequence[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, service: Service, name: str) -> Before:
+        if not service.lake().table_exists(("db", "few")):
+            service.create("few", [pa.table({"id": pa.array([-1], pa.int64())})])
+            service.create("source", [wide(0, rows=30_000)])
+            service.create("counted", [wide(0, rows=6_000)])
+        parts = [noise(0, 5_000), noise(10_000, 10)]
+        changed = {kind: service.create(f"{kind}_{name}", parts, properties=TASK_PER_FILE) for kind in WRITES}
+        for table in changed.values():
+            _in_between(table).write_bytes(b"not committed yet")
+        rewritten = service.create(f"rewrite_{name}", [wide(i, rows=300_000) for i in range(8)])
+        made = cls(service, changed, rewritten, frozenset(), (), sorted(service.lake().list_tables("db")))
+        return replace(made, files=made.files_now(), heads=made.heads_now())
+
+    def files_now(self) -> Set[str]:
+        """Of these tables, and of tables that are being made."""
+        folders = [f"/{table.name()[-1]}/" for table in (*self.changed.values(), self.rewritten)]
+        found = under_warehouse(self.service)
+        return {file for file in found if "/filled_" in file or any(folder in file for folder in folders)}
+
+    def heads_now(self) -> Sequence[tuple[tuple[int, int], int | None]]:
+        tables = (*self.changed.values(), self.rewritten)
+        return [(checksum(table), table.metadata.current_snapshot_id) for table in tables]
+
+    def all_have_written(self) -> Callable[[], bool]:
+        """Whether each change has a whole file on disk, and the table that is made any."""
+        seen: set[str] = set()
+
+        def asked() -> bool:
+            seen.update(kind for kind, table in self.changed.items() if whole_files(table) - self.files)
+            seen.update(
+                "made" for file in self.files_now() - self.files if "/filled_" in file and file.endswith(".parquet")
+            )
+            return len(seen) == len(self.changed) + 1
+
+        return asked
+
+    def assert_untouched(self) -> None:
+        eventually(lambda: self.files_now() == self.files, 60)
+        assert self.heads_now() == self.heads
+        assert sorted(self.service.lake().list_tables("db")) == self.tables
+        assert {_in_between(table).read_bytes() for table in self.changed.values()} == {b"not committed yet"}
+
+
+def _in_between(table: Table) -> Path:
+    return Path(table.location().removeprefix("file://")) / "data" / IN_BETWEEN
+
+
+def states(service: Service) -> dict[str, list[str]]:
+    """Ids of queries by their state."""
+    found: dict[str, list[str]] = {}
+    for query in service.get("/v1/query"):
+        found.setdefault(query["state"], []).append(query["queryId"])
+    return found
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_failed_statements_leave_no_file_and_touch_none_of_others(harmed: Service, end: str) -> None:
+    """INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS at once, each with a file on disk when they end; a rewrite too.
+
+    A query that has given no row yet when Spark is killed answers all the same.
+    """
+    name = end.replace(" ", "_")
+    before = Before.of(harmed, name)
     limit = {"query_max_execution_time": "15s"} if end == "time limit" else {}
-    running = [
-        in_background(harmed, sql.format(t=f"{kind}_{name}"), session_properties=limit) for kind, sql in WRITES.items()
-    ]
-    seen: set[str] = set()
-
-    def all_have_written() -> bool:
-        seen.update(kind for kind, table in tables.items() if whole_files(table) - before)
-        return len(seen) == len(tables)
-
-    eventually(all_have_written, 100)
+    statements = [*(sql.format(t=f"{kind}_{name}") for kind, sql in WRITES.items()), FILL.format(name)]
+    running = [in_background(harmed, sql, session_properties=limit) for sql in statements]
+    written = before.all_have_written()
+    eventually(written, 100)
+    counting, restarts, children = None, harmed.get("/v1/status")["spark"]["restarts"], family(harmed.process.pid)
+    if end == "kill spark":
+        others = set(states(harmed)["RUNNING"])
+        counting = in_background(harmed, COUNT, session_properties={"engine": "SPARK"})
+        eventually(lambda: bool(set(states(harmed)["RUNNING"]) - others))
+    if end.startswith("kill"):
+        running.append(in_background(harmed, CALL.format(f"rewrite_{name}")))
+        # Earlier than its tasks a new server would just take the call.
+        eventually(lambda: data_files(before.rewritten) != before.files & data_files(before.rewritten), 120)
     match end:
         case "cancel":
-            for query in harmed.get("/v1/query"):
-                if query["state"] == "RUNNING":
-                    assert httpx.delete(f"{harmed.url}/v1/query/{query['queryId']}").status_code == 204
+            for query in states(harmed)["RUNNING"]:
+                assert httpx.delete(f"{harmed.url}/v1/query/{query}").status_code == 204
         case "kill spark":
-            spark_of(harmed).kill()
+            assert len(states(harmed)["RUNNING"]) == len(running) + 1
+            first = spark_of(harmed)
+            first.kill()
         case "kill coordinator":
             harmed.process.kill()
             harmed.process.wait()
-            harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
     for thread, _ in running:
         thread.join(timeout=300)
-    expected = {"cancel": "USER_CANCELED", "time limit": "EXCEEDED_TIME_LIMIT", "kill spark": "REMOTE_HOST_GONE"}
-    assert [getattr(outcome[0], "error_name", None) for _, outcome in running] == [expected.get(end)] * 4
-    eventually(lambda: files_of(harmed, tables.values()) == before, 60)
-    assert [(checksum(t), t.metadata.current_snapshot_id) for t in tables.values()] == heads
-    assert {other.read_bytes() for other in others} == {b"not committed yet"}
+    assert [getattr(outcome[0], "error_name", None) for _, outcome in running] == [ENDS[end]] * len(running)
+    if end == "kill coordinator":
+        eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
+        assert len(harmed.lake().list_tables("db")) == len(before.tables) + 1
+        harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
+        assert sorted(harmed.execute("SHOW TABLES FROM iceberg.db")) == [[table[-1]] for table in before.tables]
+    before.assert_untouched()
+    if counting is not None:
+        counting[0].join(240)
+        assert counting[1] == [[[36_000_000]]]
+        assert spark_of(harmed).pid != first.pid
+        spark = harmed.get("/v1/status")["spark"]
+        assert (spark["state"], spark["restarts"]) == ("UP", restarts + 1)
     assert harmed.execute(f"UPDATE iceberg.db.merge_{name} SET text = 'after' WHERE id = 3") == [[1]]
-
-
-def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(harmed: Service) -> None:
-    """A rewrite and a CREATE TABLE AS die with it, both once they have written files; the next tests have its heir."""
-    table, _ = harmed.create("t", [wide(i) for i in range(8)]), harmed.create("origin", [wide(0, rows=30_000)])
-    before, files, everything = checksum(table), data_files(table), under_warehouse(harmed)
-    tables = sorted(harmed.lake().list_tables("db"))
-    filling, _ = in_background(harmed, fill("origin"))
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(harmed) - everything), 300)
-    rewriting, _ = in_background(harmed, CALL.format("t"))
-    eventually(lambda: data_files(table) != files, 120)
-    children = family(harmed.process.pid)
-    assert children
-    harmed.process.kill()
-    harmed.process.wait()
-    rewriting.join()
-    filling.join()
-    eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
-    assert len(harmed.lake().list_tables("db")) == len(tables) + 1
-
-    harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
-    assert sorted(harmed.execute("SHOW TABLES FROM iceberg.db")) == [[name] for _, name in tables]
-    assert checksum(table) == before
-    # What an earlier test's table left may go meanwhile.
-    kept = {name for name in everything if "/filled_" not in name and "/cancelled/" not in name}
-    assert kept <= under_warehouse(harmed) <= everything
-    assert harmed.execute(CALL.format("t"))[0][0] == 8
-    assert checksum(table) == before
-
-
-def test_killed_spark_server_is_a_retriable_error_and_comes_back(harmed: Service) -> None:
-    table = harmed.create("survivor", [wide(i, rows=300_000) for i in range(8)])
-    before, files = checksum(table), data_files(table)
-    java = spark_of(harmed)
-    thread, outcome = in_background(harmed, CALL.format("survivor"))
-    eventually(lambda: data_files(table) != files)  # earlier than its tasks a new server would just take the call
-    java.kill()
-    thread.join(timeout=60)
-    assert isinstance(outcome[0], prestodb.exceptions.PrestoQueryError)
-    assert outcome[0].error_name == "REMOTE_HOST_GONE"
-    eventually(lambda: data_files(table) == files)
-    assert harmed.execute(CALL.format("survivor"))[0][:2] == [8, 1]
-    assert checksum(table) == before
-    assert data_files(table) >= referenced(table)
-
-
-def test_a_query_outlives_its_spark(harmed: Service) -> None:
-    """Killed before the first row, it answers all the same."""
-    harmed.create("counted", [wide(0, rows=3_000)])
-    restarts = harmed.get("/v1/status")["spark"]["restarts"]
-    count = (
-        "SELECT count(*) FROM iceberg.db.counted a CROSS JOIN iceberg.db.counted b WHERE length(a.text || b.text) > 3"
-    )
-    thread, outcome = in_background(harmed, count, session_properties={"engine": "SPARK"})
-    running_query(harmed)
-    first = spark_of(harmed)
-    first.kill()
-    thread.join(240)
-    assert outcome == [[[9_000_000]]]
-    assert spark_of(harmed).pid != first.pid
-    spark = harmed.get("/v1/status")["spark"]
-    assert (spark["state"], spark["restarts"]) == ("UP", restarts + 1)
+    if end.startswith("kill"):
+        assert harmed.execute(CALL.format(f"rewrite_{name}"))[0][:2] == [8, 1]
+        assert checksum(before.rewritten) == before.heads[-1][0]
+        assert data_files(before.rewritten) >= referenced(before.rewritten)
 
 
 @pytest.mark.parametrize(
