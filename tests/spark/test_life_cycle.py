@@ -42,29 +42,6 @@ def jvm_of(engine: SparkEngine) -> int:
     return int(children[0])
 
 
-def test_a_killed_server_is_a_retriable_error_and_comes_back(
-    own_engine: SparkEngine, executions: Any, probing: Callable[[Path], None], tmp_path: Path
-) -> None:
-    first = jvm_of(own_engine)
-    probing(tmp_path / "spark")
-    failures: list[ProcessionError] = []
-
-    def run() -> None:
-        try:
-            list(own_engine.workers(executions()).run_tasks("probe:where", [b"60"]))
-        except ProcessionError as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    time.sleep(4)
-    os.kill(first, signal.SIGKILL)
-    thread.join(20)
-    assert [(f.code, f.retriable) for f in failures] == [(ErrorCode.REMOTE_HOST_GONE, True)]
-    assert pa.Table.from_batches(own_engine.run("SELECT 7 AS n", executions())).to_pylist() == [{"n": 7}]
-    assert jvm_of(own_engine) != first
-
-
 @pytest.mark.skipif(os.environ.get("PROCESSION_TEST_FULL") != "1", reason="two starts of Spark, one without archive")
 def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_theirs(
     own_engine: SparkEngine, executions: Any, probing: Callable[[Path], None], tmp_path: Path
