@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .deletion_vectors import read_vector
 from .errors import reading
 from .fetching import side_by_side
-from .key_sets import key_set
+from .key_sets import RowSet
+from .keys import plain_array
 from .schema import FieldJson, aligner, arrow_type, field_id
 from .storage import normalize, resolve
 from .tasks import DeleteFile
@@ -67,53 +67,25 @@ def keep_mask(deleted: Positions, start: int, length: int) -> Mask | None:
 
 
 class EqualityDeletes:
-    """The union of some equality delete files over the same columns, each key with a level (its least one).
-
-    Rows are compared as tuples of small integers: each column's value is looked up among the deleted ones, NULL
-    being equal to NULL, and the numbers are folded column by column. Memory grows with the deleted keys alone.
-    """
+    """The union of some equality delete files over the same columns, each key with a level (its least one)."""
 
     def __init__(self, fields: Sequence[FieldJson], keys: Any, levels: npt.NDArray[np.int64]) -> None:
         self.ids = tuple(field["id"] for field in fields)
-        self._values = [key_set(pc.unique(_plain(keys.column(i)))) for i in range(keys.num_columns)]
-        self._folds: list[npt.NDArray[np.int64]] = []
-        codes = self._codes(0, keys.column(0))
-        for i in range(1, keys.num_columns):
-            pairs = codes * (len(self._values[i]) + 1) + self._codes(i, keys.column(i))
-            fold = np.unique(pairs)
-            self._folds.append(fold)
-            codes = np.searchsorted(fold, pairs)
+        self._keys, numbers = RowSet.of([plain_array(keys.column(i)) for i in range(keys.num_columns)])
         self._levels: npt.NDArray[np.int64] | None = None
         if levels.any():
             # The last one written counts: the least level of each key.
             order = np.argsort(-levels, kind="stable")
-            self._levels = np.zeros(int(codes.max()) + 1, np.int64)
-            self._levels[codes[order]] = levels[order]
+            self._levels = np.zeros(int(numbers.max()) + 1, np.int64)
+            self._levels[numbers[order]] = levels[order]
 
     def keep_mask(self, columns: Sequence[pa.Array], level: int = 0) -> Mask | None:
         """Which rows of ``columns`` (arrays in the order of ``ids``) are kept by keys up to ``level``; None: all."""
-        codes = self._codes(0, columns[0])
-        for i, fold in enumerate(self._folds, start=1):
-            other = self._codes(i, columns[i])
-            pairs = np.where((codes < 0) | (other < 0), -1, codes * (len(self._values[i]) + 1) + other)
-            at = np.minimum(np.searchsorted(fold, pairs), len(fold) - 1)
-            codes = np.where(fold[at] == pairs, at, -1)
-        keep = codes < 0
+        codes = self._keys.codes([plain_array(column) for column in columns])
+        keep: Mask = codes < 0
         if self._levels is not None:
             keep |= self._levels[np.maximum(codes, 0)] > level
         return None if bool(keep.all()) else keep
-
-    def _codes(self, column: int, array: pa.Array) -> npt.NDArray[np.int64]:
-        return self._values[column].codes(_plain(array))
-
-
-def _plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if isinstance(whole, pa.ChunkedArray):
-        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
-    if isinstance(whole, pa.ExtensionArray):
-        return whole.storage
-    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
 
 
 def read_keys(file: DeleteFile, storage: Mapping[str, str]) -> Any:

@@ -1,7 +1,11 @@
-"""Distinct values of a column, each with a number, to look others up in; NULL is a value like any other."""
+"""Distinct values of a column, or rows of several, each with a number, to look others up in.
+
+NULL is a value like any other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,3 +83,37 @@ class _Others:
         found = pc.fill_null(pc.index_in(array, value_set=self._values, skip_nulls=False), _NOT_THERE)
         codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int64)
         return codes
+
+
+class RowSet:
+    """The distinct rows of some columns of one length.
+
+    Rows are compared as tuples of small integers: each column's value is looked up among those that are here, and the
+    numbers are folded column by column. Memory grows with the rows that are here alone.
+    """
+
+    def __init__(self, values: Sequence[KeySet], folds: Sequence[Codes]) -> None:
+        self._values = values
+        self._folds = folds
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.Array]) -> tuple[RowSet, Codes]:
+        """The set, and the number of each row."""
+        sets = [key_set(pc.unique(column)) for column in columns]
+        folds: list[Codes] = []
+        numbers = sets[0].codes(columns[0])
+        for values, column in zip(sets[1:], columns[1:], strict=True):
+            pairs = numbers * (len(values) + 1) + values.codes(column)
+            folds.append(np.unique(pairs))
+            numbers = np.searchsorted(folds[-1], pairs)
+        return cls(sets, folds), numbers
+
+    def codes(self, columns: Sequence[pa.Array]) -> Codes:
+        """The number of each row of ``columns``; -1 for those that are not among them."""
+        found = self._values[0].codes(columns[0])
+        for values, fold, column in zip(self._values[1:], self._folds, columns[1:], strict=True):
+            other = values.codes(column)
+            pairs = np.where((found < 0) | (other < 0), _NOT_THERE, found * (len(values) + 1) + other)
+            at = np.minimum(np.searchsorted(fold, pairs), len(fold) - 1)
+            found = np.where(fold[at] == pairs, at, _NOT_THERE)
+        return found

@@ -90,6 +90,12 @@ class FileReader:
         first, last = self._item.groups or (0, metadata.num_row_groups)
         return sum(metadata.row_group(i).num_rows for i in range(first, min(last, metadata.num_row_groups)))
 
+    @property
+    def group_rows(self) -> list[int]:
+        """Rows of each row group of the file."""
+        metadata = self._file.metadata
+        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+
     def __enter__(self) -> FileReader:
         return self
 

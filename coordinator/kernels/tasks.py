@@ -12,6 +12,9 @@ from typing import Any
 
 from .wire import Kernel
 
+Fields = list[dict[str, Any]]
+"""Columns of a table in Iceberg's JSON."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
@@ -23,7 +26,7 @@ class DeleteFile:
 
     path: str
     size: int
-    fields: list[dict[str, Any]] = field(default_factory=list)
+    fields: Fields = field(default_factory=list)
     offset: int | None = None
     length: int = 0
     data_file: str = ""
@@ -83,13 +86,13 @@ class WriteTask:
     the file goes into the table as it is, and is not a part that ``join`` will merge.
     """
 
-    fields: list[dict[str, Any]]
+    fields: Fields
     inputs: list[Input]
     output: Output
     modes: dict[str, str] = field(default_factory=dict)
     position_deletes: list[DeleteFile] = field(default_factory=list)
     equality_deletes: list[DeleteFile] = field(default_factory=list)
-    name_mapping: list[dict[str, Any]] | None = None
+    name_mapping: Fields | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     tag: Tag = Tag()
     final: bool = True
@@ -101,7 +104,7 @@ class JoinTask:
 
     The parts are what write tasks left, or data files of the table that ``probe`` found alike."""
 
-    fields: list[dict[str, Any]]
+    fields: Fields
     parts: list[Input]
     output: Output
     modes: dict[str, str] = field(default_factory=dict)
@@ -146,7 +149,7 @@ class Fragment:
 class ProbeTask:
     """Whether the row groups of ``files`` can be copied as they are; ``group`` comes back with the answer."""
 
-    fields: list[dict[str, Any]]
+    fields: Fields
     files: list[str]
     storage: Mapping[str, str] = field(default_factory=dict)
     group: int = 0
@@ -221,10 +224,10 @@ class FileRows:
 class LookUpTask:
     """Read ``fields`` of some rows; the answer is an Arrow stream in the order of ``files``, marked with ``number``."""
 
-    fields: list[dict[str, Any]]
+    fields: Fields
     files: list[FileRows] = field(default_factory=list)
     storage: Mapping[str, str] = field(default_factory=dict)
-    name_mapping: list[dict[str, Any]] | None = None
+    name_mapping: Fields | None = None
     number: int = 0
 
 
@@ -236,6 +239,55 @@ class Cleared:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class TakeTask:
+    """Rows of the one data file of ``task`` at ``positions``, which are sorted little-endian longs, deleted or not.
+
+    ``deleted`` are positions that somebody else says are deleted; ``number`` comes back with the answer.
+    """
+
+    task: WriteTask
+    positions: bytes
+    deleted: bytes = b""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRows:
+    """The rows as an Arrow stream, without those that the task's equality deletes take out.
+
+    ``uncovered`` counts rows that these take out and that are not among ``deleted``.
+    """
+
+    number: int
+    rows: bytes
+    uncovered: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindTask:
+    """Where rows with the values of ``wanted``, an Arrow stream of distinct rows of ``fields``, are in a data file.
+
+    The first ``probed`` columns are read of all rows, the others where those have wanted values.
+    """
+
+    fields: Fields
+    wanted: bytes
+    item: Input
+    probed: int
+    storage: Mapping[str, str] = field(default_factory=dict)
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Little-endian longs: positions in ascending order, and for each the number of the wanted row it equals."""
+
+    number: int
+    positions: bytes
+    wanted: bytes
+
+
 REWRITE = Kernel("rewrite:run", WriteTask, Fragment)
 JOIN = Kernel("join:run", JoinTask, Fragment)
 PROBE = Kernel("probe:run", ProbeTask, Probed)
@@ -243,3 +295,5 @@ POSITIONS = Kernel("positions:run", PositionsTask, PositionFiles)
 SKETCH = Kernel("sketch:run", WriteTask, Sketches)
 CLEAR_CACHE = Kernel("cache:clear", bytes, Cleared)
 LOOK_UP = Kernel("lookup:look_up", LookUpTask, bytes)
+TAKE_ROWS = Kernel("moved_rows:take", TakeTask, TakenRows)
+FIND_ROWS = Kernel("moved_rows:find", FindTask, FoundRows)

@@ -31,12 +31,14 @@ def numbers(start: int, count: int) -> pa.Table:
 
 
 def meanwhile(lake: Any, *actions: Callable[[], None]) -> None:
-    """One action before each of the next tasks of the kernels."""
+    """One action before each of the next tasks of the kernels, but not before those of an action."""
     waiting = list(actions)
 
     def before(_kernel: str, _number: int) -> None:
         if waiting:
+            lake.workers.before = lambda _kernel, _number: None
             waiting.pop(0)()
+            lake.workers.before = before
 
     lake.workers.before = before
 
@@ -105,18 +107,83 @@ def test_a_delete_file_that_names_no_replaced_file_is_no_conflict_though_its_bou
     assert len(ids(lake)) == 100_598
 
 
-@pytest.mark.parametrize("reason", ["sorted", "equality"])
-def test_where_rows_went_is_not_known_it_stays_a_conflict(lake: Any, foreign: Any, reason: str) -> None:
+SORTS: list[dict[str, Any]] = [
+    {"strategy": "sort", "sorted_by": ["name"]},
+    {"strategy": "sort", "sorted_by": ["zorder(id, name)"]},
+]
+
+
+@pytest.mark.parametrize("given", SORTS, ids=["sorted", "curve"])
+@pytest.mark.parametrize("several", [False, True], ids=["one file", "several"])
+def test_sorted_rows_are_found_again(lake: Any, foreign: Any, given: dict[str, Any], several: bool) -> None:
+    """Rows that are equal in all columns stand for each other: as many stay as should."""
+    parts = [pa.concat_tables([numbers(100 * i, 100), numbers(0, 3)]) for i in range(6)]
+    table = lake.create("t", parts)
+    paths = files_in_order(table)
+    foreign.delete_positions(table, {paths[0]: [1], paths[4]: [7, 101]})
+    new = {paths[0]: [0, 100], paths[2]: [5, 100, 101, 102], paths[4]: [101, 8]}
+    meanwhile(lake, lambda: foreign.delete_positions(lake.table("t"), new))
+    options = {"rewrite-all": "true"} | (
+        {"target-file-size-bytes": "1000", "min-file-size-bytes": "1"} if several else {}
+    )
+    result = lake.rewrite("t", options, **given)
+    assert (result["added_data_files_count"] > 1) == several
+    expected = sorted([*range(600), *range(3), *range(3), *range(3), *range(3), *range(3), *range(3)])
+    for gone in (1, 407, 1, 0, 0, 205, 0, 1, 2, 408):
+        expected.remove(gone)
+    assert ids(lake) == expected
+    assert lake.orphans("t") == set()
+
+
+def files_in_order(table: Any) -> list[str]:
+    """Paths of data files as they were appended."""
+    tasks = table.scan().plan_files()
+    live = {file.path: file.sequence_number for file in read_live(table, table.current_snapshot()).data}
+    return sorted((task.file.file_path for task in tasks), key=lambda path: live[path])
+
+
+@pytest.mark.parametrize("given", [{}, *SORTS], ids=["packed", "sorted", "curve"])
+def test_rows_that_equality_deletes_took_out_are_not_looked_for(lake: Any, foreign: Any, given: dict[str, Any]) -> None:
+    """Row 1 of the first file goes by its value; a row of the same values that came later stays."""
     table = lake.create("t", [numbers(100 * i, 100) for i in range(6)])
     paths = files(lake)
-    given: dict[str, Any] = {}
-    if reason == "sorted":
-        given = {"strategy": "sort", "sorted_by": ["id"]}
-    else:
-        foreign.delete_equal(table, pa.table({"id": pa.array([1], pa.int64())}))
-    meanwhile(lake, lambda: foreign.delete_positions(lake.table("t"), {paths[0]: [3]}))
-    with pytest.raises(ProcessionError, match="found new position delete for replaced data file") as failure:
-        lake.rewrite("t", **given)
+    foreign.delete_equal(table, pa.table({"id": pa.array([1, 250], pa.int64())}))
+    lake.table("t").append(numbers(1, 1))
+    meanwhile(lake, lambda: foreign.delete_positions(lake.table("t"), {paths[0]: [1, 3], paths[200]: [0, 50]}))
+    lake.rewrite("t", {"rewrite-all": "true"}, **given)
+    assert ids(lake) == [i for i in range(600) if i not in (3, 200, 250)]
+    assert lake.orphans("t") == set()
+
+
+@pytest.mark.parametrize("given", [{}, *SORTS], ids=["packed", "sorted", "curve"])
+def test_equality_deletes_may_become_positions_meanwhile(lake: Any, foreign: Any, given: dict[str, Any]) -> None:
+    table = lake.create("t", [numbers(100 * i, 100) for i in range(6)])
+    paths = files(lake)
+    foreign.delete_equal(table, pa.table({"id": pa.array([1, 250], pa.int64())}))
+    foreign.delete_equal(table, pa.table({"id": pa.array([251], pa.int64())}))
+
+    def convert() -> None:
+        lake.call("convert_equality_deletes", schema="db", table_name="t")
+        foreign.delete_positions(lake.table("t"), {paths[300]: [0]})
+
+    meanwhile(lake, convert)
+    lake.rewrite("t", {"rewrite-all": "true"}, **given)
+    assert ids(lake) == [i for i in range(600) if i not in (1, 250, 251, 300)]
+    assert lake.orphans("t") == set()
+
+
+def test_a_row_that_would_return_is_a_conflict(lake: Any, foreign: Any) -> None:
+    """An equality delete that vanished, and whose rows no position names."""
+    table = lake.create("t", [numbers(100 * i, 100) for i in range(6)])
+    before = table.current_snapshot().snapshot_id
+    foreign.delete_equal(table, pa.table({"id": pa.array([1], pa.int64())}))
+
+    def roll_back() -> None:
+        lake.call("rollback_to_snapshot", schema="db", table_name="t", snapshot_id=before)
+
+    meanwhile(lake, roll_back)
+    with pytest.raises(ProcessionError, match="applied delete files are not live any more") as failure:
+        lake.rewrite("t")
     assert failure.value.code is ErrorCode.TRANSACTION_CONFLICT
     assert lake.orphans("t") == set()
 
@@ -199,23 +266,33 @@ def test_random_schedules_lose_and_return_no_row(lake: Any, foreign: Any, seed: 
             if each:
                 foreign.delete_positions(lake.table("t"), each)
 
+    def delete_by_value() -> None:
+        picked = sorted(chosen.sample(sorted(alive), min(len(alive), chosen.randrange(1, 6))))
+        alive.difference_update(picked)
+        foreign.delete_equal(lake.table("t"), pa.table({"id": pa.array(picked, pa.int64())}))
+
+    def convert() -> None:
+        lake.call("convert_equality_deletes", schema="db", table_name="t")
+
     def append() -> None:
         lake.table("t").append(numbers(100_000 * (len(alive) + 1), 3))
         alive.update(range(100_000 * (len(alive) + 1), 100_000 * (len(alive) + 1) + 3))
 
-    for _ in range(chosen.randrange(3)):
-        delete()
+    for _ in range(chosen.randrange(4)):
+        chosen.choice([delete, delete_by_value])()
     lake.workers.parallelism = chosen.randrange(1, 5)
-    meanwhile(lake, *(chosen.choice([delete, delete, append, lambda: None]) for _ in range(3)))
-    options = {"rewrite-all": "true"}
+    actions = [delete, delete, delete_by_value, convert, append, lambda: None]
+    meanwhile(lake, *(chosen.choice(actions) for _ in range(3)))
+    options, given = {"rewrite-all": "true"}, chosen.choice([{}, {}, *SORTS])
     if chosen.random() < 0.4:
         options |= {"target-file-size-bytes": str(chosen.randrange(900, 4000)), "min-file-size-bytes": "1"}
     if chosen.random() < 0.3:
         options["copy-row-groups"] = "false"
-    lake.rewrite("t", options)
+    lake.rewrite("t", options, **given)
     assert table.refresh().current_snapshot().summary.operation.value == "replace"
-    assert ids(lake) == sorted(alive)
     lake.workers.before = lambda _kernel, _number: None
+    convert()  # PyIceberg reads no equality deletes
+    assert ids(lake) == sorted(alive)
     lake.rewrite("t", {"rewrite-all": "true"})
     assert ids(lake) == sorted(alive)
     assert lake.orphans("t") == set()
@@ -239,8 +316,9 @@ def add_vector(table: Any, data: LiveFile, positions: Sequence[int]) -> None:
     transaction.commit_transaction()
 
 
+@pytest.mark.parametrize("given", [{}, {"strategy": "sort", "sorted_by": ["id DESC"]}], ids=["packed", "sorted"])
 def test_vectors_that_come_meanwhile_are_carried_over(
-    java_lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    java_lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]
 ) -> None:
     """Over a table of version 3 that Iceberg Java made, with vectors before and while the rewrite runs."""
     monkeypatch.chdir(tmp_path)
@@ -256,7 +334,7 @@ def test_vectors_that_come_meanwhile_are_carried_over(
     gone = free[0]
     row_ids = _rows_at(fx, "v3_dv", data, [gone])
     meanwhile(fx, lambda: add_vector(fx.connector.tables_of.open("fx", "v3_dv"), data, [*deleted, gone]))
-    fx.rewrite("v3_dv", {"rewrite-all": "true"})
+    fx.rewrite("v3_dv", {"rewrite-all": "true"}, **given)
     table = fx.other.load_table("fx.v3_dv")
     after = table.scan().to_arrow().to_pylist()
     assert len(after) == len(before) - 1

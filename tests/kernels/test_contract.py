@@ -42,6 +42,10 @@ RECORDS: list[Any] = [
     tasks.Sketches({"1": Sketch(1 << 62, b"\x00\xff" * 8)}),
     tasks.Cleared(1, 2),
     tasks.LookUpTask(FIELDS, [tasks.FileRows("f", b"\x01" + b"\x00" * 7)], {}, None, 3),
+    tasks.TakeTask(WRITE, b"\x01" + b"\x00" * 7, b"", 2),
+    tasks.TakenRows(2, b"\x00", 1),
+    tasks.FindTask(FIELDS, b"\x00", Input("f", 3), 1, {"k": "v"}, 4),
+    tasks.FoundRows(4, b"\x01" + b"\x00" * 7, b"\x00" * 8),
     sort_tasks.SampleTask(WRITE, ORDER, 10, 2),
     sort_tasks.Sample(2, None, 0, 1.5),
     sort_tasks.SpreadTask(WRITE, None, ["s"], 3, "lz4", [PartitionColumn(1, "day")], 1),
@@ -70,4 +74,4 @@ def test_every_kernel_is_a_function_and_every_record_is_among_those_tested() -> 
         assert callable(getattr(importlib.import_module(f"coordinator.kernels.{module}"), function))
         for kind in (kernel.task, kernel.answer):
             assert kind is bytes or (is_dataclass(kind) and kind in known), kernel.name
-    assert len(KERNELS) == 12
+    assert len(KERNELS) == 14

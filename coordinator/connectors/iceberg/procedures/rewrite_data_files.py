@@ -201,7 +201,7 @@ class RewriteDataFiles:
                 assert_never(handle)
 
     def _finished(self, context: ProcedureContext, rewrite: Rewrite, fragments: list[Fragment]) -> Row:
-        return finish_rewrite(self._catalog, rewrite, fragments, context.session.query_id)
+        return finish_rewrite(self._catalog, rewrite, fragments, context)
 
     def abort(self, context: ProcedureContext, handle: Call) -> None:  # noqa: ARG002
         """Remove what the call wrote; when that fails or the outcome is unknown, the next start's recovery does it."""

@@ -61,9 +61,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         self._read = replaced
         self._replaced = {file.key: file for file in replaced}
         self._added = list(added)
-        applied = list(applied)
         self._applied = {file.key for file in applied}
-        self._applied_equality = {file.key for file in applied if not file.is_position_delete}
         self._dangling = dangling
         self._carry = carry
         self._carried = Carried()
@@ -89,7 +87,6 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         listed = list(each_entries(self._io, manifests))
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
-        self._refuse_revoked_deletes(deletes)
         self._carried = self._carry(deletes)
         self.removed_deletes = self._unneeded(deletes, self._staying(data, changed))
         gone = {file.key for file in self.removed_deletes}
@@ -115,11 +112,6 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         for file in self._replaced.values():
             if index.of(file):
                 raise ValidationException(f"Cannot commit, found new delete for replaced data file: {file.path}")
-
-    def _refuse_revoked_deletes(self, deletes: Sequence[LiveFile]) -> None:
-        """A rollback may have brought rows back that the new files lack; of positions, ``carry`` looks at the rows."""
-        if gone := sorted(self._applied_equality - {delete.key for delete in deletes}):
-            raise ValidationException(f"Cannot commit, applied delete files are not live any more: {gone[0]}")
 
     def _unneeded(self, deletes: Sequence[LiveFile], stay: Iterable[LiveFile]) -> list[LiveFile]:
         known = self._applied | self._carried.obsolete

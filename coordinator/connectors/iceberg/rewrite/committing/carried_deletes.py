@@ -2,12 +2,12 @@
 
 Packing keeps the order of rows: within a group, the new files one after another hold the rows of the old files one
 after another, without those that were deleted when they were read. So a position of an old file is a position of a new
-one, told by counting. Where rows of sorted files went is not known; there, new deletes stay conflicts.
+one, told by counting. Where that is not so, rows are looked for (``searched_rows.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -19,6 +19,7 @@ from pyiceberg.manifest import DataFile
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
+from coordinator.connectors.iceberg.rewrite.committing.searched_rows import searched
 from coordinator.connectors.iceberg.rewrite.equality_conversion import position_delete_entry
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
@@ -29,6 +30,7 @@ from coordinator.kernels.errors import KernelError
 from coordinator.kernels.positions import write_positions
 from coordinator.kernels.tasks import Fragment, Output
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.workers import WorkerRuntime
 
 Positions = npt.NDArray[np.int64]
 _NONE: Positions = np.zeros(0, np.int64)
@@ -36,37 +38,37 @@ _NONE: Positions = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class MovedRows:
-    """A group whose rows kept their order: its old files, and the new ones in the order of the rows."""
+    """A group: its old files and the new ones; ``in_order`` when rows can be told by counting."""
 
     old: tuple[Candidate, ...]
     new: tuple[DataFile, ...]
+    in_order: bool
 
 
 def moved_rows(rewrite: Rewrite, fragments: Sequence[Fragment], added: Sequence[DataFile]) -> tuple[MovedRows, ...]:
-    """Groups of which it is known where each row went.
+    """Each group with its new files, in the order of the rows.
 
-    Not those that were sorted or spread over partitions, nor those of which equality deletes took out rows: which rows
-    that were is known to the tasks alone.
+    Rows cannot be counted that were sorted or spread over partitions, nor where equality deletes took out some: which
+    rows that were is known to the tasks alone.
     """
-    if rewrite.ordering is not None:
-        return ()
     by_path = {file.file_path: file for file in added}
     found = []
     for number, group in enumerate(rewrite.groups):
-        if scatters(rewrite.table, group) or any(not d.is_position_delete for c in group.files for d in c.deletes):
-            continue
         written = [f for f in fragments if f.path is not None and rewrite.outputs[f.output].group == number]
         written.sort(key=lambda fragment: (fragment.output, fragment.path or ""))
-        found.append(MovedRows(group.files, tuple(by_path[f.path] for f in written if f.path is not None)))
+        by_equality = any(not delete.is_position_delete for c in group.files for delete in c.deletes)
+        in_order = rewrite.ordering is None and not by_equality and not scatters(rewrite.table, group)
+        found.append(MovedRows(group.files, tuple(by_path[f.path] for f in written if f.path is not None), in_order))
     return tuple(found)
 
 
 class DeleteCarrier:
     """Gives the delete files that a commit has to add, for the head that it builds on; each attempt has its own."""
 
-    def __init__(self, rewrite: Rewrite, moved: Sequence[MovedRows]) -> None:
+    def __init__(self, rewrite: Rewrite, moved: Sequence[MovedRows], workers: WorkerRuntime) -> None:
         self._rewrite = rewrite
         self._moved = moved
+        self._workers = workers
         self._before: dict[str, Positions] = {}
         self._files = 0
 
@@ -76,16 +78,18 @@ class DeleteCarrier:
         Raises ValidationException where rows would be lost or return, ProcessionError where a file cannot be read.
         """
         positional = [delete for delete in deletes if delete.is_position_delete]
+        equality = {delete.key for delete in self._rewrite.applied if not delete.is_position_delete}
+        revoked = equality - {delete.key for delete in deletes}
         try:
-            now = self._changed(positional)
-            return self._carried(now, positional)
+            now = self._changed(positional, revoked)
+            return self._carried(now, positional, revoked)
         except KernelError as error:
             if error.name == ErrorCode.ICEBERG_MISSING_DATA.name:
                 # What was read is gone by now: somebody merged delete files, and their snapshots expired.
                 raise ValidationException(f"Cannot commit, {error.message}") from error
             raise ProcessionError(ErrorCode[error.name], error.message) from error
 
-    def _changed(self, deletes: Sequence[LiveFile]) -> Mapping[str, Positions]:
+    def _changed(self, deletes: Sequence[LiveFile], revoked: Set[str]) -> Mapping[str, Positions]:
         """Positions that are deleted now of each old file of which that may have changed since it was read."""
         specs = self._rewrite.table.specs()
         newer = DeleteIndex([d for d in deletes if d.sequence_number > self._rewrite.base_sequence], specs)
@@ -95,7 +99,7 @@ class DeleteCarrier:
         for group in self._rewrite.groups:
             for candidate in group.files:
                 known = {delete.key for delete in candidate.deletes if delete.is_position_delete}
-                if newer.of(candidate.data) or not known <= live:
+                if newer.of(candidate.data) or not known <= live or any(d.key in revoked for d in candidate.deletes):
                     changed[candidate.data.key] = [_NONE]
                     asked += [(candidate.data.key, delete) for delete in index.of(candidate.data)]
         found = self._read([delete for _, delete in asked], changed)
@@ -103,7 +107,7 @@ class DeleteCarrier:
             changed[key].append(positions.get(key, _NONE))
         return {key: np.unique(np.concatenate(parts)) for key, parts in changed.items()}
 
-    def _carried(self, now: Mapping[str, Positions], deletes: Sequence[LiveFile]) -> Carried:
+    def _carried(self, now: Mapping[str, Positions], deletes: Sequence[LiveFile], revoked: Set[str]) -> Carried:
         if not now:
             return Carried()
         self._know_before(now)
@@ -112,20 +116,23 @@ class DeleteCarrier:
             path = next(key for key, positions in lost.items() if len(positions))
             raise ValidationException(f"Cannot commit, applied delete files are not live any more: {path}")
         new = {key: np.setdiff1d(positions, self._before[key]) for key, positions in now.items()}
-        new = {key: positions for key, positions in new.items() if len(positions)}
         added: list[DataFile] = []
         for moved in self._moved:
-            added += self._written(moved, {c.data.key: new.pop(c.data.key) for c in moved.old if c.data.key in new})
-        if new:
-            path = next(iter(new))
-            raise ValidationException(f"Cannot commit, found new position delete for replaced data file: {path}")
+            of_group = {c.data.key: new[c.data.key] for c in moved.old if c.data.key in new}
+            of_group = {key: found for key, found in of_group.items() if len(found) or revoked}
+            if moved.in_order:
+                added += self._counted(moved, of_group)
+            elif of_group:
+                wanted = {key: (positions, now[key]) for key, positions in of_group.items()}
+                places = searched(self._rewrite, self._workers, moved.old, moved.new, wanted, revoked)
+                added += [self._write(moved.new[place], positions) for place, positions in places.items()]
         replaced = {file.key for file in self._rewrite.replaced}
         newer = [delete for delete in deletes if delete.sequence_number > self._rewrite.base_sequence]
         return Carried(tuple(added), frozenset(d.key for d in newer if d.only_data_file in replaced))
 
-    def _written(self, moved: MovedRows, new: Mapping[str, Positions]) -> list[DataFile]:
+    def _counted(self, moved: MovedRows, new: Mapping[str, Positions]) -> list[DataFile]:
         """Delete files of the new files of a group, for newly deleted positions of its old ones."""
-        if not new:
+        if not any(len(positions) for positions in new.values()):
             return []
         self._know_before([candidate.data.key for candidate in moved.old])
         starts = dict(_starts(moved.old, self._before))

@@ -33,14 +33,16 @@ def write_rewrite(rewrite: Rewrite, context: ProcedureContext) -> list[Fragment]
     return fragments
 
 
-def finish_rewrite(catalog: TableCatalog, rewrite: Rewrite, fragments: Sequence[Fragment], query_id: str) -> Row:
+def finish_rewrite(
+    catalog: TableCatalog, rewrite: Rewrite, fragments: Sequence[Fragment], context: ProcedureContext
+) -> Row:
     """Commit one REPLACE snapshot, and the result row; raises ProcessionError."""
     added = new_data_files(rewrite, fragments)
     journal = rewrite.call.journal
     journal.committing(rewrite.call_id, [file.file_path for file in added])
     try:
-        carrier = DeleteCarrier(rewrite, moved_rows(rewrite, fragments, added))
-        landed = commit_rewrite(catalog, rewrite, added, carrier.carry, query_id)
+        carrier = DeleteCarrier(rewrite, moved_rows(rewrite, fragments, added), context.workers)
+        landed = commit_rewrite(catalog, rewrite, added, carrier.carry, context.session.query_id)
     except CommitOutcomeUnknownError:
         rewrite.call.stage = Stage.UNKNOWN
         raise
