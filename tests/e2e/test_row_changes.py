@@ -12,6 +12,7 @@ import prestodb
 import pytest
 
 from tests.e2e.service import Service
+from tests.e2e.test_faults import TASK_PER_FILE, data_files, eventually, in_background, noise, referenced
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -119,6 +120,31 @@ def test_statements_at_the_same_time_all_count(run: Callable[[str], Any]) -> Non
         thread.join(timeout=300)
     assert sorted(counts) == [[[1]], [[2]], [[3]], [[4]]]
     assert run("SELECT count(*) FROM busy") == [[10]]
+
+
+def test_an_update_outlives_a_compaction_of_its_files(service: Service, run: Callable[[str], Any]) -> None:
+    """It loses the race for its commit, and is run again over the new files."""
+    with_tasks = {**TASK_PER_FILE, "format-version": "2"}
+    parts = [noise(0, 700), noise(10_000, 10), noise(20_000, 10)]
+    table = service.create("outlived", parts, properties=with_tasks)
+    before = data_files(table)
+    slowly = (
+        "UPDATE iceberg.db.outlived SET text = CAST(levenshtein_distance(text, reverse(text)) AS varchar) WHERE id >= 0"
+    )
+    thread, outcome = in_background(service, slowly)
+    eventually(lambda: data_files(table) != before or bool(outcome), 300)
+    assert not outcome
+    named = "schema => 'db', table_name => 'outlived', options => MAP(ARRAY['rewrite-all'], ARRAY['true'])"
+    assert run(f"CALL iceberg.system.rewrite_data_files({named})")[0][0] == 3
+    assert not outcome, "the compaction has to land first"
+    thread.join(300)
+    assert outcome == [[[720]]]
+    assert run("SELECT count(*), count_if(length(text) < 5), min(id), max(id) FROM iceberg.db.outlived") == [
+        [720, 720, 0, 20_009]
+    ]
+    eventually(lambda: data_files(table) >= referenced(table), 10)
+    log = (service.etc.parent / "log").read_text()
+    assert "writes again" in log
 
 
 def test_a_transaction_has_no_writes(service: Service) -> None:

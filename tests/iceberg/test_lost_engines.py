@@ -1,4 +1,4 @@
-"""The engine is lost during a write: told as failed only when it did not land, and as retriable only when it cannot."""
+"""The engine is lost, or another commit wins, during a write: told as failed only when it did not land."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def inserted(lake: Any, *, lands: bool, ends: bool = True, named: bool = True) -
 def table(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "_ASK_AGAIN_SECONDS", (0.0,))
     monkeypatch.setattr(writing, "_LOOK_AGAIN_SECONDS", (0.0, 0.1))
-    lake.create("t", [ROWS])
+    lake.create("t", [ROWS], properties={"write.merge.mode": "merge-on-read", "format-version": "2"})
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -68,6 +68,43 @@ def test_one_that_may_still_land_is_not_sent_again_by_itself(lake: Any, ends: bo
     with pytest.raises(ProcessionError, match="may still land") as lost:
         inserted(lake, lands=False, ends=ends, named=named)
     assert (lost.value.code, lost.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, False)
+
+
+def changed(lake: Any, losses: int, **more: Any) -> tuple[int, list[str | None]]:
+    """An UPDATE that loses so often against another commit; its rows, and the ids that its attempts had."""
+    context, ids = lake.context(), list[str | None]()
+
+    def run(_sql: str, write_id: str | None = None) -> Any:
+        ids.append(write_id)
+        if len(ids) <= losses:
+            cause = RuntimeError("org.apache.iceberg.exceptions.ValidationException: Cannot commit, missing data files")
+            raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, "Spark failed: Cannot commit") from cause
+        lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
+        return []
+
+    update = TableWrite("lab", "db", "t", "UPDATE", "UPDATE", "SET id = 1", **more)
+    return write(lake.connector.tables_of, update, WriteContext(context, run, lambda: str(uuid4()))), ids
+
+
+@pytest.mark.parametrize("losses", [0, 1, 3])
+def test_a_write_that_loses_against_another_commit_is_run_again(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, losses: int
+) -> None:
+    monkeypatch.setattr(writing, "_PAUSE_SECONDS", 0.0)
+    rows, ids = changed(lake, losses)
+    assert rows == 3
+    assert len(set(ids)) == len(ids) == losses + 1, "files of each attempt are told apart"
+
+
+@pytest.mark.parametrize(("losses", "by_position"), [(4, False), (1, True)], ids=["too often", "by position"])
+def test_one_that_loses_too_often_or_whose_rows_moved_may_be_sent_again(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, losses: int, by_position: bool
+) -> None:
+    monkeypatch.setattr(writing, "_PAUSE_SECONDS", 0.0)
+    head = lake.table("t").current_snapshot().snapshot_id
+    with pytest.raises(ProcessionError, match="conflicts with a concurrent one") as lost:
+        changed(lake, losses, snapshot_id=head, by_position=by_position)
+    assert (lost.value.code, lost.value.retriable) == (ErrorCode.TRANSACTION_CONFLICT, True)
 
 
 @pytest.mark.parametrize(("kind", "retriable"), [("DELETE", True), ("UPDATE", False)])

@@ -39,6 +39,7 @@ _OWN = frozenset(
         "iceberg.expire-snapshots.min-retention",
         "iceberg.remove-orphan-files.min-retention",
         "iceberg.unfinished-table.quiet-time",
+        "iceberg.write-conflict-retries",
         "iceberg.allowed-locations",
         "iceberg.allowed-extra-properties",
         # read by coordinator.security.access_control.catalog_security
@@ -62,6 +63,7 @@ _GLUE = (
     "secret-access-key",
     "session-token",
 )
+_MOST_RETRIES = 20
 _SPARK = "org.apache.iceberg.spark.SparkCatalog"
 
 
@@ -70,6 +72,7 @@ class IcebergSettings:
     """A checked catalog file. ``uri`` is an SQLAlchemy URL for ``sql``; ``storage`` goes to every FileIO.
 
     ``unfinished_quiet_time``: what a failed statement left is watched until nothing came for so many seconds.
+    ``write_conflict_retries``: how often a write is run again that lost against another commit.
     """
 
     catalog: str
@@ -83,6 +86,7 @@ class IcebergSettings:
     metastore: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     unfinished_quiet_time: float = 60.0
+    write_conflict_retries: int = 3
     allowed_locations: tuple[str, ...] = ()
     allowed_properties: tuple[str, ...] = ()
     admins: tuple[str, ...] | None = None
@@ -118,6 +122,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         metastore=_metastore(kind, properties),
         storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
         unfinished_quiet_time=_quiet_time(properties.get("iceberg.unfinished-table.quiet-time")),
+        write_conflict_retries=_retries(properties.get("iceberg.write-conflict-retries")),
         allowed_locations=_listed(properties, "iceberg.allowed-locations"),
         allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
         admins=_admins(kind, properties),
@@ -273,6 +278,14 @@ def _journal_file(catalog: str, uri: str | None, home: Path) -> Path:
 def _value(properties: Mapping[str, Property], name: str) -> str | None:
     entry = properties.get(name)
     return None if entry is None else entry.value
+
+
+def _retries(entry: Property | None) -> int:
+    if entry is None:
+        return 3
+    if not entry.value.isascii() or not entry.value.isdigit() or int(entry.value) > _MOST_RETRIES:
+        raise entry.error(f"must be a number from 0 to {_MOST_RETRIES}")
+    return int(entry.value)
 
 
 def _quiet_time(entry: Property | None) -> float:

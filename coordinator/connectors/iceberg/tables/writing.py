@@ -6,6 +6,8 @@ number of rows, is found whatever else was committed meanwhile.
 
 from __future__ import annotations
 
+import logging
+import random
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +32,12 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
 
+logger = logging.getLogger(__name__)
 QUERY_ID = "procession.query-id"
 _MERGED = "spark.merge-into.num-target-rows-"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflicting files|conflict", re.IGNORECASE)
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
+_PAUSE_SECONDS = 0.2
 _ASK_AGAIN_SECONDS = (0.0, 0.3, 1.0)
 """Whether a write is over for good: a server that was killed has not quite ended when its connection breaks."""
 _LOOK_AGAIN_SECONDS = (0.0, 2.0)
@@ -46,11 +50,32 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
     if write.creation is not None:
         return _create_and_fill(catalog, write, write.creation, context)
-    table, branch = target_of(catalog, write.schema, write.table)
-    if branch is None and write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
-        deleted = delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
+    if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
+        deleted = _deleted_by_metadata(catalog, write, context)
         if deleted is not None:
             return deleted
+    attempts = 1 if write.by_position else 1 + catalog.settings.write_conflict_retries
+    for left in reversed(range(attempts)):
+        try:
+            return _write_rows(catalog, write, context)
+        except ProcessionError as error:
+            # Nothing was committed, and Spark reads the target anew: a compaction that replaced its files, say.
+            if error.code is not ErrorCode.TRANSACTION_CONFLICT or not left:
+                raise
+            logger.warning("Query %s writes again: %s", context.query_id, error.message)
+            time.sleep(random.uniform(0.5, 1.5) * _PAUSE_SECONDS)  # noqa: S311 - so that writers fall out of step
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _deleted_by_metadata(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int | None:
+    table, branch = target_of(catalog, write.schema, write.table)
+    if branch is not None:
+        return None
+    return delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
+
+
+def _write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
+    table, branch = target_of(catalog, write.schema, write.table)
     head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
     _check_writable(check_for_spark(table), write, head)
     counted = _count_ahead(table, write, head, context)
