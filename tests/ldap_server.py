@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.certificates import authority
+from tests.debian import need
 
 ldap3 = pytest.importorskip("ldap3")
 BASE = "dc=lake"
@@ -55,17 +55,8 @@ class Directory:
 
 
 def _install() -> str:
-    """Debian's server when it is missing and we may."""
-    if shutil.which("slapd") is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 240, "check": False}
-        subprocess.run(["apt-get", "update"], **quiet)  # type: ignore[call-overload]
-        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "slapd"]
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(install, env=environment, **quiet)  # type: ignore[call-overload]
-    found = shutil.which("slapd")
-    if found is None:
-        pytest.skip("neither OpenLDAP's server nor root to install Debian's package")
-    return found
+    need("OpenLDAP's server", lambda: shutil.which("slapd") is not None, "slapd")
+    return str(shutil.which("slapd"))
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pymysql
-import pytest
+
+from tests.debian import need
 
 PASSWORD = "swordfish"
 PACKAGES = ("mariadb-server-core", "mariadb-client-core")
@@ -23,21 +24,10 @@ def _installed() -> bool:
     return shutil.which("mariadbd") is not None and shutil.which("my_print_defaults") is not None
 
 
-def _install() -> None:
-    """Debian's server when it is missing and we may."""
-    if not _installed() and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 240, "check": False}
-        subprocess.run(["apt-get", "update"], **quiet)  # type: ignore[call-overload]
-        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *PACKAGES]
-        subprocess.run(install, **quiet)  # type: ignore[call-overload]
-    if not _installed():
-        pytest.skip("neither MariaDB's server nor root to install Debian's package")
-
-
 @contextmanager
 def mariadb_server() -> Iterator[str]:
     """A server with data of its own, as ``host:port``; its user ``reader`` has ``PASSWORD`` and may do anything."""
-    _install()
+    need("MariaDB's server", _installed, *PACKAGES)
     home = Path(tempfile.mkdtemp(prefix="procession-mariadb-"))
     data = home / "data"
     me = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")

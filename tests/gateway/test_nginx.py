@@ -16,6 +16,7 @@ import httpx
 import prestodb
 import pytest
 
+from tests.debian import need
 from tests.e2e.service import ROOT, Service
 
 pytestmark = pytest.mark.slow
@@ -25,15 +26,13 @@ HEADERS = {"X-Presto-User": "ann"}
 
 
 def nginx_binary() -> str:
-    """nginx with its JavaScript module, installed from Debian when it is missing and we may."""
-    if (shutil.which("nginx") is None or not MODULE.exists()) and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 240, "check": False}
-        subprocess.run(["apt-get", "update"], **quiet)
-        subprocess.run(["apt-get", "install", "-y", "-q", "nginx-light", "libnginx-mod-http-js"], **quiet)
-    found = shutil.which("nginx")
-    if found is None or not MODULE.exists():
-        pytest.skip("neither nginx with its JavaScript module nor root to install Debian's packages")
-    return found
+    """nginx with its JavaScript module."""
+
+    def there() -> bool:
+        return shutil.which("nginx") is not None and MODULE.exists()
+
+    need("nginx with its JavaScript module", there, "nginx-light", "libnginx-mod-http-js")
+    return str(shutil.which("nginx"))
 
 
 @pytest.fixture(scope="module")

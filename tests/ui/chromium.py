@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from tests.debian import need
 
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
 
 def _installed() -> str:
-    """Debian's browser when it is missing and we may."""
-    if shutil.which("chromium") is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 240, "check": False}
-        subprocess.run(["apt-get", "update"], **quiet)  # type: ignore[call-overload]
-        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(install, env=environment, **quiet)  # type: ignore[call-overload]
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("neither Chromium nor root to install Debian's package")
-    return found
+    need("Chromium", lambda: shutil.which("chromium") is not None, "chromium")
+    return str(shutil.which("chromium"))
 
 
 @contextmanager
