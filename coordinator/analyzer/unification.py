@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 
 from coordinator.analyzer.constraints import variables_text
 from coordinator.expressions.types import (
@@ -56,12 +56,12 @@ class Bindings:
     """Variables of which a NULL literal is given."""
 
 
-@cache
+@lru_cache(4096)  # types with lengths are without end
 def _has_variable(value: Type) -> bool:
     return value.base in _VARIABLES or any(_has_variable(a) for a in value.arguments)
 
 
-@cache
+@lru_cache(4096)  # types with lengths are without end
 def _type_variables(value: Type) -> tuple[str, ...]:
     if value.base in _VARIABLES:
         return (value.base.upper(),)
