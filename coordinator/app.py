@@ -7,7 +7,7 @@ import gc
 import math
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -27,7 +27,7 @@ from prometheus_client import CollectorRegistry
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
-from coordinator.clustering import load_clustering
+from coordinator.clustering import Clustering, load_clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
@@ -52,6 +52,7 @@ from coordinator.maintenance.create import create_maintenance
 from coordinator.managed_catalogs import ManagedCatalogs
 from coordinator.planner_factory import PlannerFactory
 from coordinator.planning.session_statements import PROPERTIES
+from coordinator.recovering import open_catalogs, recovering
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
@@ -160,6 +161,7 @@ def create_app(
     service = ListenerContext(where, info.version, info.environment, info.node_id, config.node.data_dir)
     delivery = load_event_delivery(config, service)
     clustering = load_clustering(config, where, info.version, delivery.settle)
+    catalogs.shared_work = None if clustering is None else clustering.work
     factory = PlannerFactory(
         config.catalogs,
         config.etc / "plan-checker-providers",
@@ -243,6 +245,7 @@ def create_app(
                 managing.following,
                 delivery.bus,
                 nullcontext if clustering is None else clustering.joined,
+                _taking_up(config, clustering, catalogs, spark),
             ),
             start_failed,
         ),
@@ -371,6 +374,16 @@ async def _telling(
         raise
 
 
+def _taking_up(
+    config: CoordinatorConfig, clustering: Clustering | None, catalogs: Catalogs, spark: SparkEngine
+) -> Callable[[], AbstractAsyncContextManager[None]]:
+    """What looks for the work of other coordinators that ended, where there are others."""
+    if clustering is None:
+        return nullcontext
+    membership = clustering.membership
+    return partial(recovering, catalogs, spark, lambda: membership.connected, config.cluster.heartbeat_interval)
+
+
 @asynccontextmanager
 async def _running(
     catalogs: Catalogs,
@@ -385,6 +398,7 @@ async def _running(
     managing: Callable[[], AbstractAsyncContextManager[None]],
     bus: EventBus,
     joining: Callable[[], AbstractAsyncContextManager[None]],
+    taking_up: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -396,7 +410,7 @@ async def _running(
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)
-        await asyncio.to_thread(_open, catalogs, spark)
+        await asyncio.to_thread(open_catalogs, catalogs, spark)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
         stack.push_async_callback(asyncio.to_thread, sql.close)
@@ -406,28 +420,11 @@ async def _running(
         await stack.enter_async_context(following())
         await stack.enter_async_context(maintaining())
         await stack.enter_async_context(managing())
+        await stack.enter_async_context(taking_up())
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()
         yield
-
-
-def _open(catalogs: Catalogs, spark: SparkEngine) -> None:
-    """Reach every catalog once, and settle what calls of an earlier coordinator left open in it."""
-    for name in catalogs.names():
-        try:
-            connector = catalogs.connector(name)
-            connector.schemas()
-            recover: Callable[..., Iterable[object]] = getattr(connector, "recover", _nothing_to_recover)
-            for outcome in recover(partial(spark.end_earlier_write, name)):
-                _log.info("recovered", catalog=name, outcome=str(outcome))
-        except ProcessionError as error:
-            # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
-            _log.error("catalog cannot be reached", catalog=name, reason=error.message)
-
-
-def _nothing_to_recover(_end_write: Callable[[str], bool]) -> Iterable[object]:
-    return ()
 
 
 def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorConfig:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.cluster.membership import Membership
 from coordinator.cluster.store import ClusterStore, Node
+from coordinator.cluster.work import ClusterWork
 from coordinator.config import CoordinatorConfig
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.server.owner_forwarding import QueryOwners
@@ -33,10 +34,12 @@ _TERMS = 3
 
 
 class Clustering:
-    """``membership`` of this coordinator; ``tokens`` by which its requests are known."""
+    """``membership`` of this coordinator; ``tokens`` by which its requests are known; ``work`` that all share."""
 
-    def __init__(self, membership: Membership, tokens: PeerTokens, tls: ssl.SSLContext | None) -> None:
-        self.membership, self.tokens, self._tls = membership, tokens, tls
+    def __init__(
+        self, membership: Membership, tokens: PeerTokens, tls: ssl.SSLContext | None, work: ClusterWork
+    ) -> None:
+        self.membership, self.tokens, self._tls, self.work = membership, tokens, tls, work
         self._owners: QueryOwners | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -112,14 +115,16 @@ def load_clustering(
     if settings.node_timeout < _TERMS * settings.heartbeat_interval:
         raise ConfigurationError("cluster.node-timeout is less than three times cluster.heartbeat-interval")
     me = Node(new_suffix(), config.node.node_id, _reached_at(address, config.node.internal_address), version)
+    store = ClusterStore(settings.state_url)
     membership = Membership(
-        ClusterStore(settings.state_url),
+        store,
         me,
         interval=settings.heartbeat_interval,
         term=settings.node_timeout,
         gone=lambda node: settle(node.node_id, node.suffix),
     )
-    return Clustering(membership, PeerTokens(me.suffix, secret), _tls(config))
+    work = ClusterWork(store.engine, me.suffix, settings.recovery_delay)
+    return Clustering(membership, PeerTokens(me.suffix, secret), _tls(config), work)
 
 
 def _reached_at(address: str, internal: str | None) -> str:
