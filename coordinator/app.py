@@ -245,7 +245,7 @@ def create_app(
                 managing.following,
                 delivery.bus,
                 nullcontext if clustering is None else clustering.joined,
-                _taking_up(config, clustering, catalogs, spark),
+                partial(_with_others, config, clustering, catalogs, spark, groups),
             ),
             start_failed,
         ),
@@ -374,14 +374,24 @@ async def _telling(
         raise
 
 
-def _taking_up(
-    config: CoordinatorConfig, clustering: Clustering | None, catalogs: Catalogs, spark: SparkEngine
-) -> Callable[[], AbstractAsyncContextManager[None]]:
-    """What looks for the work of other coordinators that ended, where there are others."""
+@asynccontextmanager
+async def _with_others(
+    config: CoordinatorConfig,
+    clustering: Clustering | None,
+    catalogs: Catalogs,
+    spark: SparkEngine,
+    groups: ResourceGroups,
+) -> AsyncIterator[None]:
+    """Limits in common with other coordinators, and what those that ended left open, where there are others."""
     if clustering is None:
-        return nullcontext
-    membership = clustering.membership
-    return partial(recovering, catalogs, spark, lambda: membership.connected, config.cluster.heartbeat_interval)
+        yield
+        return
+    membership, interval = clustering.membership, config.cluster.heartbeat_interval
+    async with (
+        clustering.sharing(groups, interval),
+        recovering(catalogs, spark, lambda: membership.connected, interval),
+    ):
+        yield
 
 
 @asynccontextmanager
@@ -398,7 +408,7 @@ async def _running(
     managing: Callable[[], AbstractAsyncContextManager[None]],
     bus: EventBus,
     joining: Callable[[], AbstractAsyncContextManager[None]],
-    taking_up: Callable[[], AbstractAsyncContextManager[None]],
+    with_others: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -420,7 +430,7 @@ async def _running(
         await stack.enter_async_context(following())
         await stack.enter_async_context(maintaining())
         await stack.enter_async_context(managing())
-        await stack.enter_async_context(taking_up())
+        await stack.enter_async_context(with_others())
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()

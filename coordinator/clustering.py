@@ -6,18 +6,21 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import aiohttp
 from sqlalchemy.exc import SQLAlchemyError
 
+from coordinator.cluster.group_shares import GroupShares
 from coordinator.cluster.membership import Membership
+from coordinator.cluster.slot_sharing import SharedSlots
 from coordinator.cluster.store import ClusterStore, Node
 from coordinator.cluster.work import ClusterWork
 from coordinator.config import CoordinatorConfig
 from coordinator.connectors.system.runtime import NodeState
+from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.owner_forwarding import QueryOwners
 from coordinator.server.peers import PeerTokens
 from coordinator.server.settings import Cluster
@@ -57,6 +60,11 @@ class Clustering:
             yield
         finally:
             await asyncio.to_thread(self.membership.leave)
+
+    def sharing(self, groups: ResourceGroups, interval: float) -> AbstractAsyncContextManager[None]:
+        """The limits of resource groups are those of all coordinators meanwhile."""
+        shares = GroupShares(self.work.engine, self.work.owner)
+        return SharedSlots(groups, shares.exchange, lambda: len(self.membership.nodes), interval).running()
 
     def kill(self, session: Session, query_id: str, message: str) -> bool | None:
         """End another coordinator's query, see ``RuntimeState.kill``; blocks, and not the event loop."""
