@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from coordinator.connectors.iceberg.tables import late_writes
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
 from shared.errors import ErrorCode, ProcessionError
+from tests.iceberg.rest_catalog import serving
+from tests.iceberg.test_rest_catalog import over_rest
 
 pytestmark = pytest.mark.slow
 WORK = ("rewrite_calls", "unfinished_tables", "open_writes", "open_commits")
@@ -97,7 +99,11 @@ class Pair:
 def pair(lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> Pair:
     for name in ("t", "u"):
         lake.create(name, [numbers(i * 50) for i in range(6)])
-    connectors = [lake.connector, lake.connect()]
+    return joined(lake, store, lake.connect(), monkeypatch)
+
+
+def joined(lake: Any, store: ClusterStore, second: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    connectors = [lake.connector, second]
     for suffix, connector in zip(("aaaaa", "bbbbb"), connectors, strict=True):
         assert store.register(Node(suffix, suffix[0], f"http://{suffix}:1", "1"), 60)
         connector.share_work(ClusterWork(store.engine, suffix, 5.0))
@@ -186,6 +192,31 @@ def test_a_suspended_rewrite_that_was_taken_over_commits_nothing(
     assert pair.lake.rewrite("t")["rewritten_rows_count"] == 300
     assert pair.lake.rows("t") == rows
     assert not pair.open()
+
+
+@pytest.mark.parametrize("point", ["writing", "committing", "staged"])
+def test_a_suspended_rewrite_commits_nothing_through_a_rest_server(
+    lake: Any, store: ClusterStore, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server compares heads alone: files of a commit that was about to be sent stay for a while."""
+    lake.create("t", [numbers(i * 50) for i in range(6)])
+    rows, outcomes = lake.rows("t"), list[str]()
+    with serving(lake.other) as address:
+        lake.connector = over_rest(lake, address)
+        pair = joined(lake, store, over_rest(lake, address), monkeypatch)
+        pair.second.tables_of.settings = replace(pair.second.tables_of.settings, unfinished_quiet_time=0.4)
+
+        def suspended() -> None:
+            pair.end_first()
+            outcomes.extend(each.outcome for each in pair.settle())
+            pair.wake_first()
+
+        at(point, pair, suspended, monkeypatch)
+        with pytest.raises(ProcessionError, match="took this one for gone"):
+            lake.rewrite("t", {"rewrite-all": "true"})
+        assert outcomes == ["ABORTED" if point == "writing" else "POSTPONED"]
+        eventually(lambda: pair.settle() == [] and not pair.open() and lake.orphans("t") == set())
+        assert lake.rows("t") == rows
 
 
 def test_a_rewrite_that_landed_stays_when_its_coordinator_was_suspended(
