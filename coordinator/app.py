@@ -7,7 +7,7 @@ import gc
 import math
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -27,7 +27,7 @@ from prometheus_client import CollectorRegistry
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
-from coordinator.clustering import load_clustering
+from coordinator.clustering import Clustering, load_clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
@@ -52,6 +52,7 @@ from coordinator.maintenance.create import create_maintenance
 from coordinator.managed_catalogs import ManagedCatalogs
 from coordinator.planner_factory import PlannerFactory
 from coordinator.planning.session_statements import PROPERTIES
+from coordinator.recovering import open_catalogs, recovering
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
@@ -160,6 +161,7 @@ def create_app(
     service = ListenerContext(where, info.version, info.environment, info.node_id, config.node.data_dir)
     delivery = load_event_delivery(config, service)
     clustering = load_clustering(config, where, info.version, delivery.settle)
+    catalogs.shared_work = None if clustering is None else clustering.work
     factory = PlannerFactory(
         config.catalogs,
         config.etc / "plan-checker-providers",
@@ -243,6 +245,7 @@ def create_app(
                 managing.following,
                 delivery.bus,
                 nullcontext if clustering is None else clustering.joined,
+                partial(_with_others, config, clustering, catalogs, spark, groups),
             ),
             start_failed,
         ),
@@ -372,6 +375,26 @@ async def _telling(
 
 
 @asynccontextmanager
+async def _with_others(
+    config: CoordinatorConfig,
+    clustering: Clustering | None,
+    catalogs: Catalogs,
+    spark: SparkEngine,
+    groups: ResourceGroups,
+) -> AsyncIterator[None]:
+    """Limits in common with other coordinators, and what those that ended left open, where there are others."""
+    if clustering is None:
+        yield
+        return
+    membership, interval = clustering.membership, config.cluster.heartbeat_interval
+    async with (
+        clustering.sharing(groups, interval),
+        recovering(catalogs, spark, lambda: membership.connected, interval),
+    ):
+        yield
+
+
+@asynccontextmanager
 async def _running(
     catalogs: Catalogs,
     pool: ValidationPool,
@@ -385,6 +408,7 @@ async def _running(
     managing: Callable[[], AbstractAsyncContextManager[None]],
     bus: EventBus,
     joining: Callable[[], AbstractAsyncContextManager[None]],
+    with_others: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -396,7 +420,7 @@ async def _running(
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)
-        await asyncio.to_thread(_open, catalogs, spark)
+        await asyncio.to_thread(open_catalogs, catalogs, spark)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
         stack.push_async_callback(asyncio.to_thread, sql.close)
@@ -406,28 +430,11 @@ async def _running(
         await stack.enter_async_context(following())
         await stack.enter_async_context(maintaining())
         await stack.enter_async_context(managing())
+        await stack.enter_async_context(with_others())
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()
         yield
-
-
-def _open(catalogs: Catalogs, spark: SparkEngine) -> None:
-    """Reach every catalog once, and settle what calls of an earlier coordinator left open in it."""
-    for name in catalogs.names():
-        try:
-            connector = catalogs.connector(name)
-            connector.schemas()
-            recover: Callable[..., Iterable[object]] = getattr(connector, "recover", _nothing_to_recover)
-            for outcome in recover(partial(spark.end_earlier_write, name)):
-                _log.info("recovered", catalog=name, outcome=str(outcome))
-        except ProcessionError as error:
-            # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
-            _log.error("catalog cannot be reached", catalog=name, reason=error.message)
-
-
-def _nothing_to_recover(_end_write: Callable[[str], bool]) -> Iterable[object]:
-    return ()
 
 
 def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorConfig:

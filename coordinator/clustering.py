@@ -6,17 +6,21 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import aiohttp
 from sqlalchemy.exc import SQLAlchemyError
 
+from coordinator.cluster.group_shares import GroupShares
 from coordinator.cluster.membership import Membership
+from coordinator.cluster.slot_sharing import SharedSlots
 from coordinator.cluster.store import ClusterStore, Node
+from coordinator.cluster.work import ClusterWork
 from coordinator.config import CoordinatorConfig
 from coordinator.connectors.system.runtime import NodeState
+from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.owner_forwarding import QueryOwners
 from coordinator.server.peers import PeerTokens
 from coordinator.server.settings import Cluster
@@ -33,10 +37,12 @@ _TERMS = 3
 
 
 class Clustering:
-    """``membership`` of this coordinator; ``tokens`` by which its requests are known."""
+    """``membership`` of this coordinator; ``tokens`` by which its requests are known; ``work`` that all share."""
 
-    def __init__(self, membership: Membership, tokens: PeerTokens, tls: ssl.SSLContext | None) -> None:
-        self.membership, self.tokens, self._tls = membership, tokens, tls
+    def __init__(
+        self, membership: Membership, tokens: PeerTokens, tls: ssl.SSLContext | None, work: ClusterWork
+    ) -> None:
+        self.membership, self.tokens, self._tls, self.work = membership, tokens, tls, work
         self._owners: QueryOwners | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -54,6 +60,11 @@ class Clustering:
             yield
         finally:
             await asyncio.to_thread(self.membership.leave)
+
+    def sharing(self, groups: ResourceGroups, interval: float) -> AbstractAsyncContextManager[None]:
+        """The limits of resource groups are those of all coordinators meanwhile."""
+        shares = GroupShares(self.work.engine, self.work.owner)
+        return SharedSlots(groups, shares.exchange, lambda: len(self.membership.nodes), interval).running()
 
     def kill(self, session: Session, query_id: str, message: str) -> bool | None:
         """End another coordinator's query, see ``RuntimeState.kill``; blocks, and not the event loop."""
@@ -112,14 +123,16 @@ def load_clustering(
     if settings.node_timeout < _TERMS * settings.heartbeat_interval:
         raise ConfigurationError("cluster.node-timeout is less than three times cluster.heartbeat-interval")
     me = Node(new_suffix(), config.node.node_id, _reached_at(address, config.node.internal_address), version)
+    store = ClusterStore(settings.state_url)
     membership = Membership(
-        ClusterStore(settings.state_url),
+        store,
         me,
         interval=settings.heartbeat_interval,
         term=settings.node_timeout,
         gone=lambda node: settle(node.node_id, node.suffix),
     )
-    return Clustering(membership, PeerTokens(me.suffix, secret), _tls(config))
+    work = ClusterWork(store.engine, me.suffix, settings.recovery_delay)
+    return Clustering(membership, PeerTokens(me.suffix, secret), _tls(config), work)
 
 
 def _reached_at(address: str, internal: str | None) -> str:

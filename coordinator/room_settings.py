@@ -51,6 +51,10 @@ def checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
     return {"native": defaults | native} if defaults or native else {}
 
 
+_AFTER_THE_LEASE = 3.0
+"""Others take the writes of this coordinator's Spark up 12 seconds after they took it for gone, at the earliest."""
+
+
 def spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:
     """How Spark is reached or started, with what catalogs bring for it. Raises ConfigurationError."""
     given = config.spark
@@ -67,6 +71,7 @@ def spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSet
             "work_dir": config.node.data_dir / "spark",
             "packages": tuple(dict.fromkeys((*given.packages, *drivers.packages))),
             "jars": (*given.jars, *map(Path, drivers.jars)),
+            "silence": None if config.cluster.state_url is None else config.cluster.node_timeout + _AFTER_THE_LEASE,
         }
     )
 

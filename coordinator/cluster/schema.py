@@ -10,6 +10,7 @@ from sqlalchemy import (
     DateTime,
     Engine,
     Index,
+    Integer,
     MetaData,
     String,
     Table,
@@ -49,6 +50,17 @@ LEASES = Table(
     Column("until", DateTime(timezone=True), nullable=False),
 )
 """What one coordinator at a time does; ``epoch`` grows with each that takes it over."""
+GROUP_SHARES = Table(
+    "cluster_group_shares",
+    METADATA,
+    Column("path", Text, primary_key=True),
+    Column("suffix", String(5), primary_key=True),
+    Column("wanted", Integer, nullable=False),
+    Column("reserved", Integer, nullable=False),
+    Column("places", Integer, nullable=False),
+    Column("places_reserved", Integer, nullable=False),
+)
+"""What a coordinator wants of a resource group, and what the others must count as taken: to run, and to wait."""
 _INDEXES = (Index("cluster_placed_queries_placed", PLACED.c.placed),)
 
 
@@ -56,7 +68,11 @@ def _first(connection: Connection) -> None:
     METADATA.create_all(connection, [NODES, PLACED, LEASES])
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first,)
+def _second(connection: Connection) -> None:
+    METADATA.create_all(connection, [GROUP_SHARES])
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second)
 """In their order."""
 _LOCK = 0x70726F64
 

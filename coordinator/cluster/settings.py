@@ -30,3 +30,10 @@ class ClusterSettings(Settings):
         description="A coordinator that has said nothing for this long is taken for gone; at least three times the"
         " interval.",
     )
+    recovery_delay: Seconds = Field(
+        10.0,
+        alias="cluster.recovery-delay",
+        ge=0,
+        description="How long after a coordinator was taken for gone another one finishes or undoes what it left open:"
+        " longer than the longest call of a catalog takes.",
+    )

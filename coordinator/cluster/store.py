@@ -61,7 +61,7 @@ class ClusterStore:
             _address(url),
             pool_pre_ping=True,
             pool_size=2,
-            max_overflow=4,
+            max_overflow=10,
             pool_timeout=5,
             connect_args=_CONNECTION,
         )

@@ -14,6 +14,7 @@ from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_procedures
 from coordinator.security.access_control.visible import visible_columns, visible_schemas, visible_tables
 from coordinator.security.current_session import current_session, may_use_catalog
+from coordinator.values.shared_work import SharedWork, SharesWork
 from coordinator.vocabulary.lookup_cache import once
 from shared.errors import ErrorCode, ProcessionError
 from shared.installed import installed
@@ -83,15 +84,21 @@ class _Catalog:
     def __init__(self, config: CatalogConfig, made: Connector | None = None) -> None:
         self.config = config
         self._made = made
+        self._ready: Connector | None = None
         self._lock = threading.Lock()
 
-    def connector(self, factories: Mapping[str, ConnectorFactory]) -> Connector:
+    def connector(self, factories: Mapping[str, ConnectorFactory], shared: SharedWork | None) -> Connector:
         """Made when it is first asked for; raises ProcessionError."""
         with self._lock:
-            if self._made is None:
-                factory = factories[self.config.connector_name]
-                self._made = factory.create(self.config.name, self.config.properties, self.config.data_dir)
-            return self._made
+            if self._ready is None:
+                made = self._made
+                if made is None:
+                    factory = factories[self.config.connector_name]
+                    made = factory.create(self.config.name, self.config.properties, self.config.data_dir)
+                if shared is not None and isinstance(made, SharesWork):
+                    made.share_work(shared)
+                self._ready = made
+            return self._ready
 
 
 class Catalogs(CatalogObjects):
@@ -102,6 +109,8 @@ class Catalogs(CatalogObjects):
 
     managed = False
     """Whether statements may make and drop catalogs."""
+    shared_work: SharedWork | None = None
+    """Where connectors keep their journals of unfinished work, if not in files of their own."""
 
     def __init__(self, configs: Sequence[CatalogConfig]) -> None:
         self._held: Mapping[str, _Catalog] = {config.name: _Catalog(config) for config in configs}
@@ -176,7 +185,7 @@ class Catalogs(CatalogObjects):
             if catalog == SYSTEM_CATALOG:
                 return self._system
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
-        return held.connector(self._factories)
+        return held.connector(self._factories, self.shared_work)
 
     def schemas(self, catalog: str) -> tuple[str, ...]:
         found = super().schemas(catalog)

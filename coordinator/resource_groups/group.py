@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from time import monotonic
 from typing import Literal, assert_never
 
 from coordinator.resource_groups.queue import Ticket, TicketQueue
+from coordinator.resource_groups.shares import Asked, Demand, Share
 from coordinator.resource_groups.specification import GroupSpec
 from shared.errors import ErrorCode, ProcessionError
 
 GroupState = Literal["CAN_RUN", "CAN_QUEUE", "FULL"]
 _BELOW_SOFT_LIMIT = (1 << 31) - 1
+_MOST = 1_000_000_000
+"""What several coordinators divide."""
+
+
+def _bounded(count: int) -> int:
+    return min(count, _MOST)
 
 
 def queue_full(path: tuple[str, ...]) -> ProcessionError:
@@ -42,6 +50,11 @@ class ResourceGroup:
         self.running_total = self.queued_total = 0
         self.cpu_usage = self.memory_usage = 0.0
         self.workers = 1
+        self.share: Share | None = None
+        """What this coordinator may have of the limits that it has in common with others; None without others."""
+        self.asking = 0
+        """Statements that wait for an answer of the others, before they run, wait or are refused."""
+        self.used = monotonic()
         self._random = random
         self._quota_period = quota_period
         self._running: dict[str, None] = {}
@@ -68,7 +81,7 @@ class ResourceGroup:
     @property
     def idle(self) -> bool:
         """Nothing would be lost with it."""
-        return not (self.running_total or self.queued_total or self.cpu_usage or self._paused)
+        return not (self.running_total or self.queued_total or self.cpu_usage or self._paused or self.asking)
 
     @property
     def state(self) -> GroupState:
@@ -94,7 +107,8 @@ class ResourceGroup:
             yield from child.walk()
 
     def can_queue_more(self) -> bool:
-        return self.queued_total < self.spec.max_queued
+        most = self.spec.max_queued if self.share is None else min(self.spec.max_queued, self.share.queued)
+        return self.queued_total < most
 
     def can_run_more(self) -> bool:
         """By the limits of this very group."""
@@ -107,6 +121,25 @@ class ResourceGroup:
 
     @property
     def concurrency_limit(self) -> int:
+        """What the specification allows, as far as other coordinators do not use it."""
+        return self._own_limit if self.share is None else min(self._own_limit, self.share.running)
+
+    @property
+    def asked(self) -> Asked:
+        """What it could use of limits that are those of all coordinators."""
+        waiting = self.queued_total + self.asking
+        demand = Demand(self.running_total, self._wanted(), self.queued_total, waiting)
+        return Asked(_bounded(self.spec.hard_concurrency_limit), _bounded(self.spec.max_queued), demand)
+
+    def _wanted(self) -> int:
+        """Statements that run and that would, if this group and those above had room for all."""
+        below = self.children.values()
+        of_children = sum(min(child._wanted(), child.spec.hard_concurrency_limit) for child in below)
+        own = len(self._running) + len(self._queue) + self.asking - sum(child.asking for child in below)
+        return max(self.running_total, _bounded(own + of_children))
+
+    @property
+    def _own_limit(self) -> int:
         """The hard limit, lowered in proportion between the soft and the hard CPU limit, but never below one."""
         spec = self.spec
         if self.cpu_usage < spec.soft_cpu_limit or spec.soft_cpu_limit >= spec.hard_cpu_limit:
@@ -135,6 +168,7 @@ class ResourceGroup:
 
     def submit(self, ticket: Ticket) -> None:
         """Start at once or stand in line. Raises QUERY_QUEUE_FULL when neither this group nor one above has room."""
+        self._touch()
         match self.admission():
             case "CAN_RUN":
                 self._start(ticket)
@@ -163,6 +197,7 @@ class ResourceGroup:
     def remove(self, query_id: str) -> None:
         """Give back the slot or leave the line; unknown ids change nothing."""
         self._paused.discard(query_id)
+        self._touch()
         if query_id in self._running:
             del self._running[query_id]
             for group in self.path_to_root():
@@ -170,6 +205,10 @@ class ResourceGroup:
         elif query_id in self._queue:
             self._queue.discard(query_id)
             self._count_queued(-1)
+
+    def _touch(self) -> None:
+        for group in self.path_to_root():
+            group.used = monotonic()
 
     def charge(self, cpu_seconds: float) -> None:
         """Count what a statement of this group has used, here and above."""

@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
+from time import monotonic
+from typing import Protocol
 
 from coordinator.resource_groups.group import ResourceGroup
 from coordinator.resource_groups.queue import Ticket
 from coordinator.resource_groups.selection import GroupSelection, SelectionCriteria, select
+from coordinator.resource_groups.shares import Asked, Path, Share
 from coordinator.resource_groups.specification import GroupSpec, ManagerSpec, global_group, variables_of
 from shared.errors import ProcessionError
+
+_UNKNOWN = Share(0, 0)
+"""Of a group for which the other coordinators were not asked yet."""
+_AGAIN_SECONDS = 0.1
+_KEPT_SECONDS = 60.0
+
+
+class SlotSharing(Protocol):
+    """The other coordinators, with whom limits are had in common."""
+
+    @property
+    def coordinators(self) -> int:
+        """How many there are."""
+
+    @property
+    def patience(self) -> float:
+        """Within so many seconds all others give back what they do not need."""
+
+    async def ask(self) -> None:
+        """Until shares are known that take account of what is wanted now, or for a moment where that cannot be."""
+
+    def wake(self) -> None:
+        """Somebody else may use what came free."""
 
 
 class ResourceGroups:
@@ -21,6 +47,7 @@ class ResourceGroups:
         self._roots: dict[str, ResourceGroup] = {}
         self._groups: dict[str, ResourceGroup] = {}
         self._spec = spec if spec is not None else global_group()
+        self._sharing: SlotSharing | None = None
         self._open_static()
 
     @property
@@ -36,6 +63,24 @@ class ResourceGroups:
         """Every group, parents before their children."""
         for root in self.roots:
             yield from root.walk()
+
+    def share_with(self, sharing: SlotSharing) -> None:
+        """From now on limits are those of all coordinators together."""
+        self._sharing = sharing
+        for group in self.walk():
+            group.share = _UNKNOWN
+
+    def asked(self) -> dict[Path, Asked]:
+        """What this coordinator could use of each group."""
+        return {group.id: group.asked for group in self.walk()}
+
+    def allow(self, shares: Mapping[Path, Share]) -> None:
+        """Take what the others leave, and start what may start then."""
+        for path, share in shares.items():
+            group = self.find(path)
+            if group is not None:
+                group.share = share
+        self.process()
 
     def find(self, path: tuple[str, ...]) -> ResourceGroup | None:
         """The group of that path, if it exists now."""
@@ -72,6 +117,7 @@ class ResourceGroups:
         group = self._open(selection)
         if done and group.only_busy():
             return group
+        await self._ask(group)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             group.submit(Ticket(query_id, lambda: _wake(turn), priority, retry))
@@ -86,6 +132,27 @@ class ResourceGroups:
             raise
         return group
 
+    async def _ask(self, group: ResourceGroup) -> None:
+        """Let the others give back what they do not need, before a statement has to wait or is refused."""
+        sharing, path = self._sharing, tuple(group.path_to_root())
+        if sharing is None or group.admission() == "CAN_RUN":
+            return
+        for each in path:
+            each.asking += 1
+        try:
+            limit = monotonic() + sharing.patience
+            while True:
+                await sharing.ask()
+                for each in path:
+                    if each.share is _UNKNOWN:
+                        each.share = _alone(each.spec, sharing.coordinators)
+                if group.admission() != "FULL" or _is_full(path) or monotonic() > limit:
+                    return
+                await asyncio.sleep(_AGAIN_SECONDS)
+        finally:
+            for each in path:
+                each.asking -= 1
+
     def release(self, query_id: str, cpu_seconds: float = 0.0) -> None:
         """Give back the slot, or leave the line; unknown ids change nothing."""
         group = self._groups.pop(query_id, None)
@@ -93,6 +160,8 @@ class ResourceGroups:
             return
         group.charge(cpu_seconds)
         group.remove(query_id)
+        if self._sharing is not None and any(each.share and each.share.contended for each in group.path_to_root()):
+            self._sharing.wake()
         self._forget(group)
         self.process()
 
@@ -155,6 +224,7 @@ class ResourceGroups:
             level = self._roots if group is None else group.children
             if name not in level:
                 level[name] = ResourceGroup(name, spec, group, self._random, self._spec.cpu_quota_period)
+                level[name].share = None if self._sharing is None else _UNKNOWN
             group = level[name]
         assert group is not None
         return group
@@ -163,10 +233,25 @@ class ResourceGroups:
         """Drop groups of templates that nobody uses: user names must not fill the memory."""
         for each in tuple(group.path_to_root()):
             configured = each.static and _configured(self._spec.root_groups, each.id)
+            if self._sharing is not None and monotonic() - each.used < _KEPT_SECONDS:
+                return  # to ask for its share takes longer than many a statement
             if each.children or not each.idle or configured:
                 return
             level = self._roots if each.parent is None else each.parent.children
             level.pop(each.name, None)
+
+
+def _alone(spec: GroupSpec, coordinators: int) -> Share:
+    """Of a group that the others could not be asked for: its part, and one at least."""
+    running, queued = spec.hard_concurrency_limit, spec.max_queued
+    return Share(min(running, max(1, running // coordinators)), min(queued, max(1, queued // coordinators)))
+
+
+def _is_full(path: tuple[ResourceGroup, ...]) -> bool:
+    """Nobody has places that he could give back."""
+    return any(
+        (group.share is not None and group.share.full) or group.queued_total >= group.spec.max_queued for group in path
+    )
 
 
 def _configured(groups: tuple[GroupSpec, ...], path: tuple[str, ...]) -> bool:

@@ -12,13 +12,14 @@ from pyiceberg.io import load_file_io
 
 from coordinator.connectors.iceberg.tables.late_files import LateFiles, bar_folder
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, UnfinishedTables
+from coordinator.connectors.iceberg.tables.work_records import WorkPlace
 
 FOLDER = f"filled-{'0' * 32}"
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> UnfinishedTables:
-    records = UnfinishedTables("iceberg", tmp_path / "journal.db")
+    records = UnfinishedTables(WorkPlace("iceberg", tmp_path / "journal.db"))
     records.begin(UnfinishedTable("db", "hidden", "filled", f"file://{tmp_path / FOLDER}"))
     return records
 

@@ -17,6 +17,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.catalog import UNFINISHED
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite, OpenWrites, open_write
+from coordinator.connectors.iceberg.tables.work_records import WorkPlace
 from coordinator.connectors.iceberg.tables.write_leftovers import remove_leftovers
 from shared.errors import ErrorCode, ProcessionError
 
@@ -35,7 +36,7 @@ def table(lake: Any) -> Table:
 
 @pytest.fixture
 def records(tmp_path: Path) -> OpenWrites:
-    return OpenWrites("iceberg", tmp_path / "writes.db")
+    return OpenWrites(WorkPlace("iceberg", tmp_path / "writes.db"))
 
 
 def folder(table: Table) -> Path:

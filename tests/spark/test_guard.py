@@ -22,7 +22,9 @@ time.sleep(600)
 ASKER = """
 import os, pathlib, sys, time
 from coordinator.engine.spark.child import GuardedChild
-child = GuardedChild([sys.executable, "-c", sys.argv[1]], env=os.environ, log_file=pathlib.Path(sys.argv[2]))
+silence = float(sys.argv[3]) if len(sys.argv) > 3 else None
+log = pathlib.Path(sys.argv[2])
+child = GuardedChild([sys.executable, "-c", sys.argv[1]], env=os.environ, log_file=log, silence=silence)
 print(child.pid, flush=True)
 time.sleep(600)
 """
@@ -69,6 +71,24 @@ def test_kill_9_of_the_asking_process_leaves_nothing(tmp_path: Path) -> None:
         pids = [guard, *family(log)]
         asker.send_signal(signal.SIGKILL)
     assert until(lambda: all(gone(pid) for pid in pids))
+
+
+@pytest.mark.slow
+def test_a_suspended_asker_is_taken_for_dead_and_one_at_work_is_not(tmp_path: Path) -> None:
+    log = tmp_path / "child.log"
+    asker = subprocess.Popen([sys.executable, "-c", ASKER, FAMILY, str(log), "3"], stdout=subprocess.PIPE)
+    try:
+        assert asker.stdout is not None
+        guard = int(asker.stdout.readline())
+        pids = family(log)
+        time.sleep(4)
+        assert not any(gone(pid) for pid in pids)
+        asker.send_signal(signal.SIGSTOP)
+        assert until(lambda: all(gone(pid) for pid in [guard, *pids]))
+    finally:
+        asker.send_signal(signal.SIGCONT)
+        asker.kill()
+        asker.communicate()
 
 
 @pytest.mark.slow

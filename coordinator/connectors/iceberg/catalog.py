@@ -41,6 +41,7 @@ from coordinator.connectors.iceberg.tables.late_writes import LateWrites
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommits
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
+from coordinator.connectors.iceberg.tables.work_records import WorkPlace
 from coordinator.vocabulary.lookup_cache import once
 from shared.errors import ErrorCode, ProcessionError
 
@@ -63,11 +64,15 @@ class TableCatalog:
 
     def __init__(self, settings: IcebergSettings) -> None:
         self.settings = settings
-        self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
+        self.work = WorkPlace(settings.catalog, settings.journal_file)
+        self.unfinished = UnfinishedTables(self.work)
         self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
-        self.open_commits = OpenCommits(settings.catalog, settings.journal_file)
-        records = OpenWrites(settings.catalog, settings.journal_file)
-        self.late_writes = LateWrites(records, settings.unfinished_quiet_time, self.open, self.file_io, UNFINISHED)
+        self.open_commits = OpenCommits(self.work)
+        self.open_writes = OpenWrites(self.work)
+        quiet = settings.unfinished_quiet_time
+        self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED)
+        self.first_looks: dict[str, float] = {}
+        """When calls that were taken over were first looked at, by this machine's clock."""
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
         """Told of a table that was unregistered: its name may become another table's."""
         self._catalog: Catalog | None = None

@@ -33,10 +33,13 @@ from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables import ddl, writing
 from coordinator.connectors.iceberg.tables.definitions import schema_definition, table_definition
+from coordinator.connectors.iceberg.tables.shared_records import share, take_over
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
+from coordinator.connectors.iceberg.tables.work_records import WorkRecords
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from coordinator.kernels.file_scan import FileScan, scan_reader
+from coordinator.values.shared_work import SharedWork
 from coordinator.vocabulary.session_properties import SessionProperty
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
@@ -59,7 +62,8 @@ class IcebergConnector:
         self.catalog = catalog
         self.settings = read_settings(catalog, properties, data_dir)
         self.tables_of = TableCatalog(self.settings)
-        self.journal = Journal(self.settings.journal_file)
+        self.journal = Journal(self.tables_of.work)
+        self.tables_of.open_commits.check_call = self.journal.check
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
         self._files = SnapshotFiles(self.settings)
@@ -138,9 +142,38 @@ class IcebergConnector:
     def recover(self, end_write: Callable[[str], bool] = lambda _write_id: True) -> Sequence[Recovered]:
         """Finish or undo what a dead coordinator left open; to be called once at start.
 
-        ``end_write`` is asked, later, whether the engine commits nothing any more of a write that was open.
+        ``end_write`` is asked, later, whether the engine commits nothing any more of a write that was open. With a
+        shared journal it is to be called again and again: what others that ended left open is this one's then.
         """
+        take_over(self.tables_of.work, self._records)
         return recover(self.tables_of, self.journal, end_write)
+
+    def share_work(self, shared: SharedWork) -> None:
+        """Keep the journal in a database that several coordinators share. Raises ProcessionError.
+
+        An embedded catalog is files of one coordinator, and stays with it.
+        """
+        if not self.settings.is_embedded:
+            share(self.tables_of.work, self._records, shared)
+
+    @property
+    def shares_work(self) -> bool:
+        """Whether other coordinators may take over what this one leaves open, and it theirs."""
+        return self.tables_of.work.shared is not None
+
+    def refuse_commits(self) -> bool:
+        """Other coordinators may take this one for gone: no write that is under way commits. False: ask again."""
+        return not self.shares_work or self.tables_of.late_writes.refuse_commits()
+
+    @property
+    def _records(self) -> tuple[WorkRecords, ...]:
+        tables = self.tables_of
+        return (
+            self.journal.records,
+            tables.unfinished.records,
+            tables.open_writes.records,
+            tables.open_commits.records,
+        )
 
     def relation(self, scan: TableScanNode) -> Relation:
         handle = scan.table.connectorHandle

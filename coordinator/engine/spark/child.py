@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -15,17 +18,27 @@ class GuardedChild:
     """One running command. ``stop`` is idempotent and returns when no process of it is left."""
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str], log_file: Path, cwd: Path | None = None
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        log_file: Path,
+        cwd: Path | None = None,
+        silence: float | None = None,
     ) -> None:
-        """Start ``command`` with both outputs appended to ``log_file``; raises OSError."""
+        """Start ``command`` with both outputs appended to ``log_file``; raises OSError.
+
+        It is killed when this process was suspended for ``silence`` seconds, too.
+        """
         self.command = tuple(command)
         self.log_file = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
+        limit = [] if silence is None else [f"--silence={silence}"]
         with log_file.open("ab") as log:
             self._log_start = log.tell()
             # An own session keeps Ctrl-C at a terminal from reaching the child before its parent stops it in order.
             self._process = subprocess.Popen(  # noqa: S603 - Java, with arguments of the configuration alone
-                [sys.executable, "-I", "-S", str(_GUARD), *command],
+                [sys.executable, "-I", "-S", str(_GUARD), *limit, *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -33,6 +46,9 @@ class GuardedChild:
                 cwd=cwd,
                 start_new_session=True,
             )
+        if silence is not None:
+            beats = threading.Thread(target=self._beat, args=(silence / 6,), name="guard-heartbeat", daemon=True)
+            beats.start()
 
     @property
     def pid(self) -> int:
@@ -59,6 +75,16 @@ class GuardedChild:
         stdin: BinaryIO | None = self._process.stdin  # type: ignore[assignment]
         if stdin is not None:
             stdin.close()
+
+    def _beat(self, interval: float) -> None:
+        """Tell the guard that this process is at work."""
+        assert self._process.stdin is not None
+        while self.poll() is None:
+            try:
+                os.write(self._process.stdin.fileno(), b".")
+            except (OSError, ValueError):  # it has ended, or is being stopped
+                return
+            time.sleep(interval)
 
     def last_lines(self, count: int = 5) -> str:
         """The end of what this child wrote to its log, for error texts."""

@@ -4,6 +4,9 @@ Started as ``python -I -S guard.py COMMAND…`` with a pipe as standard input wh
 When that pipe closes (the asker ended, even by ``kill -9``), or on SIGTERM, the command gets SIGTERM and, after a grace
 period, every descendant gets SIGKILL: the guard is a subreaper, so orphaned grandchildren stay its own. When the
 command ends by itself the rest of its family is ended too and its exit code is passed on. Standard library only.
+
+With ``--silence=SECONDS`` before the command the asker says all the time through the pipe that it is at work. When it
+says nothing for so long (it was suspended) everything gets SIGKILL: others take the asker's work over.
 """
 
 from __future__ import annotations
@@ -22,8 +25,14 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_SECONDS = 5.0
 
 
-def main(command: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """The command's exit code, 128 + signal when a signal ended it."""
+    told = arguments[0].startswith("--silence=")
+    silence = float(arguments[0].partition("=")[2]) if told else None
+    return _guard(arguments[1:] if told else arguments, silence)
+
+
+def _guard(command: list[str], silence: float | None) -> int:
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
@@ -41,18 +50,23 @@ def main(command: list[str]) -> int:
     child, asker = _start(command), os.getppid()
     watched = [0, wake_read]
     deadline: float | None = None
+    heard = time.monotonic()
     while (code := _reap(child)) is None:
         ready = select.select(watched, [], [], 0.5)[0]
         if wake_read in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(wake_read, 4096)
-        if 0 in ready and not os.read(0, 1):
-            watched, stopping = [wake_read], True
+        if 0 in ready:
+            heard = time.monotonic()
+            if not os.read(0, 4096):
+                watched, stopping = [wake_read], True
+        if silence is not None and time.monotonic() - heard > silence:
+            stopping, deadline = True, time.monotonic()
         stopping = stopping or os.getppid() != asker
         if stopping and deadline is None:
             deadline = time.monotonic() + GRACE_SECONDS
             _kill(child, signal.SIGTERM)
-        if deadline is not None and time.monotonic() > deadline:
+        if deadline is not None and time.monotonic() >= deadline:
             _kill(child, signal.SIGKILL)
     _end_family()
     return code

@@ -133,7 +133,9 @@ def start_server(
     arguments = [*archiving, *_java_arguments(settings, conf, class_path)]
     environment = _environment(settings, token, home)
     command = [str(java.executable), f"@{_write_arguments(settings.work_dir, arguments)}", _MAIN]
-    child = GuardedChild(command, env=environment, log_file=settings.log_file, cwd=settings.work_dir)
+    child = GuardedChild(
+        command, env=environment, log_file=settings.log_file, cwd=settings.work_dir, silence=settings.silence
+    )
     archiver = Archiver(archive, settings.work_dir / "tmp" / "classes.lst", settings.work_dir)
     server = EmbeddedServer(child, port, token, java, archiver, with_our_catalogs(catalog_conf))
     try:

@@ -126,6 +126,8 @@ class SparkSettings(Settings):
     jar_cache: Path = Field(default_factory=default_jar_cache)
     conf: Mapping[str, str] = Field(default_factory=dict)
     start_timeout: float = 120.0
+    silence: float | None = None
+    """The embedded server is killed when this process was suspended for so many seconds."""
 
     @property
     def heap_size(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
@@ -19,11 +19,14 @@ from pyiceberg.io import FileIO
 from pyiceberg.serializers import Compressor, ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
+from pyiceberg.table.update import AddSnapshotUpdate
 from pyiceberg.typedef import IcebergBaseModel, Identifier
 
 from coordinator.connectors.iceberg.failures import NotCommittedError
 
 T = TypeVar("T")
+CALL_ID = "procession.call-id"
+"""Snapshot property that names the call: how a restart finds out that a commit landed."""
 _NOT_LANDED = (CommitFailedException, NotCommittedError, TableAlreadyExistsError, NoSuchNamespaceError)
 _BY_ID = {
     "snapshots": "snapshot-id",
@@ -39,6 +42,9 @@ class CommitRecord(Protocol):
     def begun(self, table: Identifier, location: str, base: str) -> None:
         """Before the metadata file at ``location``, which replaces ``base``, exists."""
 
+    def check(self, location: str | None, calls: Collection[str]) -> None:
+        """Right before the catalog is asked for a commit, of ``calls`` if those are said: raises when it must not."""
+
     def over(self, location: str) -> None:
         """The catalog names the file, or it is gone."""
 
@@ -49,6 +55,8 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
     A commit that certainly did not land takes its metadata file along, which PyIceberg leaves behind. One that is
     killed in between, or whose outcome is unknown, stays in ``record``.
     """
+    if not isinstance(catalog, MetastoreCatalog):
+        catalog.commit_table = _checked(catalog.commit_table, record)  # type: ignore[method-assign]
     if isinstance(catalog, MetastoreCatalog):
         under_way = threading.local()
 
@@ -58,6 +66,8 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
                 record.begun(table, metadata_path, metadata.metadata_log[-1].metadata_file)
             under_way.file = io, metadata_path
             write_metadata(metadata, io, metadata_path)
+            if table is not None and metadata.metadata_log:
+                record.check(metadata_path, under_way.calls)
 
         catalog._write_metadata = write  # type: ignore[method-assign]
         catalog.commit_table = _tidy(catalog.commit_table, under_way, record)  # type: ignore[method-assign]
@@ -69,6 +79,7 @@ def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRe
     def tidy_commit(*arguments: object, **named: object) -> T:
         under_way.file = None
         under_way.table = arguments[0].name() if arguments and isinstance(arguments[0], Table) else None
+        under_way.calls = _calls_of(arguments)
         try:
             answer = commit(*arguments, **named)
         except _NOT_LANDED:
@@ -82,6 +93,22 @@ def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRe
         return answer
 
     return tidy_commit
+
+
+def _checked(commit: Callable[..., T], record: CommitRecord) -> Callable[..., T]:
+    def checked_commit(*arguments: object, **named: object) -> T:
+        record.check(None, _calls_of(arguments))
+        return commit(*arguments, **named)
+
+    return checked_commit
+
+
+def _calls_of(arguments: Sequence[object]) -> list[str]:
+    """The procedure calls whose snapshots a commit of a table, its requirements and updates adds."""
+    updates = arguments[2] if len(arguments) > 2 and isinstance(arguments[2], tuple) else ()
+    added = [update.snapshot.summary for update in updates if isinstance(update, AddSnapshotUpdate)]
+    found = (None if summary is None else summary.additional_properties.get(CALL_ID) for summary in added)
+    return [call_id for call_id in found if call_id is not None]
 
 
 def _over(under_way: threading.local, record: CommitRecord) -> None:

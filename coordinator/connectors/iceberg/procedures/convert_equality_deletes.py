@@ -27,6 +27,7 @@ from coordinator.connectors.iceberg.rewrite.equality_conversion import (
 )
 from coordinator.connectors.iceberg.rewrite.writing.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
+from coordinator.connectors.iceberg.tables.work_records import TakenOverError
 from coordinator.kernels.tasks import POSITIONS, PositionFiles
 from shared.errors import ErrorCode
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
@@ -80,7 +81,7 @@ def answer(call: Call[Arguments]) -> Rows:
         return rows_of_dry_run(conversion)
     if not conversion.equality:
         return [[0, 0, 0]]
-    call_id, journal = uuid.uuid4().hex, Journal(call.catalog.settings.journal_file)
+    call_id, journal = uuid.uuid4().hex, Journal(call.catalog.work)
     entry = _entry(call, table, call_id)
     journal.begin(entry)
     try:
@@ -89,6 +90,10 @@ def answer(call: Call[Arguments]) -> Rows:
         journal.committing(call_id, [file.file_path for file in made.files])
         _commit(call, table, conversion, made, call_id)
     except CommitOutcomeUnknownError:
+        raise
+    except TakenOverError:
+        if journal.settled_by_another(call_id) == "ABORTED":
+            sweep(table.io, entry, None, None)
         raise
     except BaseException:
         sweep(table.io, entry, None, None)

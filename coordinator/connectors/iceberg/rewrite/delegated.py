@@ -19,12 +19,12 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.filters import iceberg_predicate
+from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
 from coordinator.connectors.iceberg.rewrite.asked.arguments import RewriteArguments
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, option_texts
 from coordinator.connectors.iceberg.rewrite.asked.sorted_by import resolved, sort_order_text
 from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import unsupported_column
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import unwritable_column
-from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
 from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark

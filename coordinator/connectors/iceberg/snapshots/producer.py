@@ -35,6 +35,7 @@ from pyiceberg.types import StructType
 
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
 from coordinator.connectors.iceberg.manifests.version_three import (
     EQUALITY_IDS,
     ListedSnapshot,
@@ -44,9 +45,6 @@ from coordinator.connectors.iceberg.manifests.version_three import (
 )
 
 U = TypeVar("U")
-
-CALL_ID = "procession.call-id"
-"""Snapshot property that names the call: how a restart finds out that a commit landed."""
 
 Touched = tuple[list[ManifestEntry], set[str]]
 """The live entries of a manifest, and the keys of those that are looked for."""

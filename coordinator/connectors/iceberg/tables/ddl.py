@@ -219,6 +219,7 @@ def appear(catalog: TableCatalog, schema: str, name: str, shown: str) -> None:
     """Give a complete table its own name; raises ALREADY_EXISTS when that is taken."""
     namespace = tuple(schema.split("."))
     with mapped(f"{schema}.{shown}"):
+        catalog.unfinished.check(schema, name)
         try:
             catalog.client().rename_table((*namespace, name), (*namespace, shown))
         except TableAlreadyExistsError as error:

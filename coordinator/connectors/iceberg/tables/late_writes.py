@@ -65,6 +65,7 @@ class LateWrites:
         self._io = io
         self._unseen = unseen
         self._failed: list[_Failed] = []
+        self._working: dict[str, Callable[[], bool]] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -76,17 +77,38 @@ class LateWrites:
         ``end`` tells whether the write commits nothing from now on; it may block, and is asked again.
         """
         self._records.begin(write)
+        with self._lock:
+            self._working[write.id] = end
         try:
             yield
         except BaseException as error:
+            self._over(write)
             lost = isinstance(error, ProcessionError) and error.code is ErrorCode.REMOTE_HOST_GONE
             self._watch([_Failed(write, end, time.monotonic() + (LOST_AFTER_SECONDS if lost else 0.0))])
             raise
+        self._over(write)
         try:
             self._records.close(write.id)
         except Exception as error:
             # It is committed; the next start finds its files named by a snapshot, and closes the record.
             _LOG.warning("The record of a write to %s stays open: %s", write.table, error)
+
+    def _over(self, write: OpenWrite) -> None:
+        with self._lock:
+            self._working.pop(write.id, None)
+
+    def refuse_commits(self) -> bool:
+        """Let the engine commit nothing of the writes that are under way, which then fail; False: ask again. Blocks."""
+        with self._lock:
+            working = list(self._working.items())
+        refused = True
+        for write_id, end in working:
+            try:
+                refused = end() and refused
+            except ProcessionError as error:
+                _LOG.warning("The write %s cannot be ended yet: %s", write_id, error.message)
+                refused = False
+        return refused
 
     def recover(
         self, end: Callable[[str], bool] = lambda _id: True, after_seconds: float = DEAD_AFTER_SECONDS
@@ -134,7 +156,9 @@ class LateWrites:
         """Remove what these writes of one table left; those of which nothing more is expected."""
         begun, found, longest = time.monotonic(), 0, _LONGEST_PAUSE_SECONDS
         try:
-            ended = [one for one in failed if one.ended or self._end(one)]
+            # Another coordinator may have taken some over, and settles them.
+            gone = [one for one in failed if not self._records.is_mine(one.write.id)]
+            ended = [one for one in failed if one not in gone and (one.ended or self._end(one))]
             if ended:
                 found = self._remove([one.write for one in ended])
             over = [one for one in ended if not found and begun - one.quiet_since >= self._quiet_seconds]
@@ -143,7 +167,7 @@ class LateWrites:
         except Exception as error:
             # The catalog or the storage may be gone for a while; the records stay open, and so does the watch.
             _LOG.warning("What failed writes to %s left cannot be removed yet: %s", failed[0].write.table, error)
-            over, longest = [], _LONGEST_PAUSE_AFTER_A_FAILURE
+            gone, over, longest = [], [], _LONGEST_PAUSE_AFTER_A_FAILURE
         now = time.monotonic()
         for one in failed:
             if found:
@@ -151,7 +175,7 @@ class LateWrites:
             pause = max(one.pause, _PAUSE_PER_LOOK * (now - begun))
             one.next_look = now + pause
             one.pause = min(2 * one.pause, longest)
-        return over
+        return [*gone, *over]
 
     def _end(self, one: _Failed) -> bool:
         one.ended, one.quiet_since = one.end(), time.monotonic()

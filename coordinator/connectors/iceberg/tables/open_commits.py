@@ -6,11 +6,12 @@ The catalog names it in a second step; a coordinator that is killed in between l
 from __future__ import annotations
 
 import logging
-import threading
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 import sqlalchemy as sa
+
+from coordinator.connectors.iceberg.tables.work_records import WorkPlace, WorkRecords, shared_form
 
 _LOG = logging.getLogger(__name__)
 _METADATA = sa.MetaData()
@@ -23,6 +24,7 @@ _COMMITS = sa.Table(
     sa.Column("table_name", sa.String, nullable=False),
     sa.Column("base", sa.String, nullable=False),
 )
+shared_form(_COMMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,13 @@ class OpenCommit:
 
 
 class OpenCommits:
-    """The record of one catalog, in the file of its journal; thread-safe, each write durable on return."""
+    """The record of one catalog; thread-safe, each write durable on return."""
 
-    def __init__(self, catalog: str, file: Path) -> None:
-        self._catalog = catalog
-        self._file = file
-        self._engine: sa.Engine | None = None
-        self._lock = threading.Lock()
+    def __init__(self, place: WorkPlace) -> None:
+        self.records = WorkRecords(place, _COMMITS)
+        self.check_call: Callable[[str], None] = lambda _call_id: None
+        """Raises when the call of an id, which is about to commit, is another coordinator's by now."""
+        self._catalog = place.catalog
 
     def begun(self, table: tuple[str, ...], location: str, base: str) -> None:
         """Implements ``CommitRecord``."""
@@ -53,34 +55,23 @@ class OpenCommits:
             "table_name": table[-1],
             "base": base,
         }
-        with self._open().begin() as connection:
-            connection.execute(sa.insert(_COMMITS).values(**row))
+        self.records.add(row)
+
+    def check(self, location: str | None, calls: Collection[str]) -> None:
+        """Implements ``CommitRecord``."""
+        if location is not None:
+            self.records.check({"location": location})
+        for call_id in calls:
+            self.check_call(call_id)
 
     def over(self, location: str) -> None:
         """Implements ``CommitRecord``: what cannot be forgotten now is looked at again at the next start."""
         try:
-            self._forget(location)
+            self.records.settle({"location": location})
         except sa.exc.SQLAlchemyError as error:
             _LOG.warning("The record of the commit of %s stays open: %s", location, error)
 
-    def _forget(self, location: str) -> None:
-        with self._open().begin() as connection:
-            connection.execute(sa.delete(_COMMITS).where(_COMMITS.c.location == location))
-
     def open_entries(self) -> list[OpenCommit]:
         """Empty when nothing was ever recorded."""
-        if not self._file.exists():
-            return []
-        with self._open().connect() as connection:
-            rows = connection.execute(sa.select(_COMMITS).where(_COMMITS.c.catalog == self._catalog)).mappings().all()
+        rows = self.records.open_rows()
         return [OpenCommit(r["location"], r["schema_name"], r["table_name"], r["base"]) for r in rows]
-
-    def _open(self) -> sa.Engine:
-        with self._lock:
-            if self._engine is None:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                engine = sa.create_engine(f"sqlite:///{self._file}", poolclass=sa.NullPool)
-                with engine.begin() as connection:  # of several that begin, one makes it
-                    connection.execute(sa.schema.CreateTable(_COMMITS, if_not_exists=True))
-                self._engine = engine
-            return self._engine

@@ -6,15 +6,14 @@ The id is drawn for one write, and the names of all files that Spark makes for i
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import sqlalchemy as sa
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
+from coordinator.connectors.iceberg.tables.work_records import WorkPlace, WorkRecords, shared_form
 
 _METADATA = sa.MetaData()
 _WRITES = sa.Table(
@@ -29,6 +28,7 @@ _WRITES = sa.Table(
     sa.Column("sequence_number", sa.BigInteger, nullable=False),
     sa.Column("begun_at", sa.String, nullable=False),
 )
+shared_form(_WRITES)
 
 
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,13 +61,11 @@ def open_write(write_id: str, schema: str, table: Table) -> OpenWrite:
 
 
 class OpenWrites:
-    """The record of one catalog, in the file of its journal; thread-safe, each write durable on return."""
+    """The record of one catalog; thread-safe, each write durable on return."""
 
-    def __init__(self, catalog: str, file: Path) -> None:
-        self._catalog = catalog
-        self._file = file
-        self._engine: sa.Engine | None = None
-        self._lock = threading.Lock()
+    def __init__(self, place: WorkPlace) -> None:
+        self.records = WorkRecords(place, _WRITES)
+        self._catalog = place.catalog
 
     def begin(self, write: OpenWrite) -> None:
         """Before the engine is told anything."""
@@ -81,21 +79,19 @@ class OpenWrites:
             "sequence_number": write.sequence_number,
             "begun_at": write.begun_at.isoformat(),
         }
-        with self._open().begin() as connection:
-            connection.execute(sa.insert(_WRITES).values(**row))
+        self.records.add(row)
 
     def close(self, write_id: str) -> None:
         """After it was committed, or nothing of it is left."""
-        with self._open().begin() as connection:
-            connection.execute(sa.delete(_WRITES).where(_WRITES.c.write_id == write_id))
+        self.records.settle({"write_id": write_id})
+
+    def is_mine(self, write_id: str) -> bool:
+        """Whether it is this coordinator that settles it; another may have taken it over."""
+        row = self.records.row({"write_id": write_id})
+        return row is not None and self.records.is_mine(row)
 
     def open_entries(self) -> list[OpenWrite]:
         """Oldest first; empty when nothing was ever recorded."""
-        if not self._file.exists():
-            return []
-        wanted = sa.select(_WRITES).where(_WRITES.c.catalog == self._catalog).order_by(_WRITES.c.begun_at)
-        with self._open().connect() as connection:
-            rows = connection.execute(wanted).mappings().all()
         return [
             OpenWrite(
                 r["write_id"],
@@ -106,13 +102,5 @@ class OpenWrites:
                 r["sequence_number"],
                 datetime.fromisoformat(r["begun_at"]),
             )
-            for r in rows
+            for r in self.records.open_rows("begun_at")
         ]
-
-    def _open(self) -> sa.Engine:
-        with self._lock:
-            if self._engine is None:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                self._engine = sa.create_engine(f"sqlite:///{self._file}", poolclass=sa.NullPool)
-                _METADATA.create_all(self._engine)
-            return self._engine

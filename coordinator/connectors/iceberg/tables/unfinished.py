@@ -7,12 +7,12 @@ since others may fill tables in the same catalog.
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import sqlalchemy as sa
+
+from coordinator.connectors.iceberg.tables.work_records import WorkPlace, WorkRecords, shared_form
 
 _METADATA = sa.MetaData()
 _TABLES = sa.Table(
@@ -25,6 +25,7 @@ _TABLES = sa.Table(
     sa.Column("location", sa.String),
     sa.Column("begun_at", sa.String, nullable=False),
 )
+shared_form(_TABLES)
 _OWN_FOLDER = re.compile(r"-[0-9a-f]{32}/?$")
 
 
@@ -39,13 +40,11 @@ class UnfinishedTable:
 
 
 class UnfinishedTables:
-    """The record of one catalog, in the file of its journal; thread-safe, each write durable on return."""
+    """The record of one catalog; thread-safe, each write durable on return."""
 
-    def __init__(self, catalog: str, file: Path) -> None:
-        self._catalog = catalog
-        self._file = file
-        self._engine: sa.Engine | None = None
-        self._lock = threading.Lock()
+    def __init__(self, place: WorkPlace) -> None:
+        self.records = WorkRecords(place, _TABLES)
+        self._catalog = place.catalog
 
     def begin(self, table: UnfinishedTable) -> None:
         """Before anything of the table exists."""
@@ -57,31 +56,23 @@ class UnfinishedTables:
             "location": table.location,
             "begun_at": datetime.now(UTC).isoformat(),
         }
-        with self._open().begin() as connection:
-            connection.execute(sa.insert(_TABLES).values(**row))
+        self.records.add(row)
+
+    def check(self, schema: str, name: str) -> None:
+        """Raises TakenOverError when another coordinator has it, and takes the table away."""
+        self.records.check(self._key(schema, name))
 
     def close(self, schema: str, name: str) -> None:
         """After the table got its name, or was taken away with all that it had."""
-        its_row = (_TABLES.c.catalog == self._catalog, _TABLES.c.schema_name == schema, _TABLES.c.table_name == name)
-        with self._open().begin() as connection:
-            connection.execute(sa.delete(_TABLES).where(*its_row))
+        self.records.settle(self._key(schema, name))
 
     def open_entries(self) -> list[UnfinishedTable]:
         """Oldest first; empty when nothing was ever recorded."""
-        if not self._file.exists():
-            return []
-        wanted = sa.select(_TABLES).where(_TABLES.c.catalog == self._catalog).order_by(_TABLES.c.begun_at)
-        with self._open().connect() as connection:
-            rows = connection.execute(wanted).mappings().all()
+        rows = self.records.open_rows("begun_at")
         return [UnfinishedTable(r["schema_name"], r["table_name"], r["shown_name"], r["location"]) for r in rows]
 
-    def _open(self) -> sa.Engine:
-        with self._lock:
-            if self._engine is None:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                self._engine = sa.create_engine(f"sqlite:///{self._file}", poolclass=sa.NullPool)
-                _METADATA.create_all(self._engine)
-            return self._engine
+    def _key(self, schema: str, name: str) -> dict[str, str]:
+        return {"catalog": self._catalog, "schema_name": schema, "table_name": name}
 
 
 def is_own_folder(location: str) -> bool:

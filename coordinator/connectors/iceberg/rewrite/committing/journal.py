@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import sqlalchemy as sa
+
+from coordinator.connectors.iceberg.tables.work_records import Row, WorkPlace, WorkRecords, shared_form
 
 State = Literal["BEGUN", "COMMITTING", "COMMITTED", "ABORTED"]
 """BEGUN: tasks may be writing. COMMITTING: a commit was sent and may have landed. The other two are final."""
@@ -31,6 +31,7 @@ _CALLS = sa.Table(
     sa.Column("state", sa.String, nullable=False),
     sa.Column("files", sa.String, nullable=False, server_default="[]"),
 )
+shared_form(_CALLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,11 @@ class JournalEntry:
 
 
 class Journal:
-    """The journal of one catalog in an SQLite file; made on first use, thread-safe, each write durable on return."""
+    """The journal of one catalog; thread-safe, each write durable on return."""
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._engine: sa.Engine | None = None
-        self._lock = threading.Lock()
+    def __init__(self, place: WorkPlace) -> None:
+        self.records = WorkRecords(place, _CALLS, lambda table: table.c.state.in_(("BEGUN", "COMMITTING")))
+        self._catalog = place.catalog
 
     def begin(self, entry: JournalEntry) -> None:
         """Record the intent, before any file of the call exists."""
@@ -75,51 +75,40 @@ class Journal:
             "begun_at": entry.begun_at.isoformat(),
             "state": entry.state,
         }
-        with self._open().begin() as connection:
-            connection.execute(sa.insert(_CALLS).values(**row))
+        self.records.add(row)
 
     def extended(self, call_id: str, directories: Sequence[str]) -> None:
-        """Record all directories of a call, before a file is written to a new one."""
-        self._update(call_id, directories=json.dumps(list(directories)))
+        """Record all directories of a call, before a file is written to a new one. Raises TakenOverError."""
+        self.records.change({"call_id": call_id}, {"directories": json.dumps(list(directories))})
 
     def committing(self, call_id: str, files: Sequence[str]) -> None:
-        """Record the files that are about to be committed, before the commit is sent."""
-        self._update(call_id, state="COMMITTING", files=json.dumps(list(files)))
+        """Record the files that are about to be committed, before the commit is sent. Raises TakenOverError."""
+        self.records.change({"call_id": call_id}, {"state": "COMMITTING", "files": json.dumps(list(files))})
+
+    def check(self, call_id: str) -> None:
+        """Raises TakenOverError when another coordinator has the call, and undoes or finishes it."""
+        self.records.check({"call_id": call_id})
 
     def close(self, call_id: str, state: Literal["COMMITTED", "ABORTED"]) -> None:
         """Record the outcome, after the call's last effect."""
-        self._update(call_id, state=state)
+        self.records.settle({"call_id": call_id}, {"state": state})
 
     def open_entries(self, catalog: str) -> list[JournalEntry]:
         """Calls without an outcome, oldest first; empty when the journal was never written."""
-        if not self.file.exists():
-            return []
-        unfinished = _CALLS.c.state.in_(("BEGUN", "COMMITTING"))
-        statement = sa.select(_CALLS).where(_CALLS.c.catalog == catalog, unfinished).order_by(_CALLS.c.begun_at)
-        with self._open().connect() as connection:
-            return [_entry(row) for row in connection.execute(statement)]
+        return [_entry(row) for row in self.records.open_rows("begun_at") if row["catalog"] == catalog]
 
     def entry(self, call_id: str) -> JournalEntry | None:
         """One call, finished or not."""
-        with self._open().connect() as connection:
-            row = connection.execute(sa.select(_CALLS).where(_CALLS.c.call_id == call_id)).one_or_none()
-            return None if row is None else _entry(row)
+        row = self.records.row({"call_id": call_id})
+        return None if row is None else _entry(row)
 
-    def _update(self, call_id: str, **values: str) -> None:
-        with self._open().begin() as connection:
-            connection.execute(sa.update(_CALLS).where(_CALLS.c.call_id == call_id).values(**values))
-
-    def _open(self) -> sa.Engine:
-        with self._lock:
-            if self._engine is None:
-                self.file.parent.mkdir(parents=True, exist_ok=True)
-                self._engine = sa.create_engine(f"sqlite:///{self.file}", poolclass=sa.NullPool)
-                _METADATA.create_all(self._engine)
-            return self._engine
+    def settled_by_another(self, call_id: str) -> State | None:
+        """The state of a call that another coordinator took over; None for one of this coordinator's own."""
+        row = self.records.row({"call_id": call_id})
+        return None if row is None or self.records.is_mine(row) else cast(State, row["state"])
 
 
-def _entry(row: sa.Row[tuple[object, ...]]) -> JournalEntry:
-    fields = row._mapping
+def _entry(fields: Row) -> JournalEntry:
     return JournalEntry(
         call_id=fields["call_id"],
         catalog=fields["catalog"],

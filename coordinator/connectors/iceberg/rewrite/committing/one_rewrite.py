@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
-from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, NotCommittedError, mapped
 from coordinator.connectors.iceberg.rewrite.committing.carried_deletes import DeleteCarrier, moved_rows
 from coordinator.connectors.iceberg.rewrite.committing.commit import commit_rewrite
 from coordinator.connectors.iceberg.rewrite.committing.journaled_call import Stage
@@ -90,11 +90,21 @@ def _remove_late_files(catalog: TableCatalog, rewrite: Rewrite) -> None:
 
 def _sweep(catalog: TableCatalog, rewrite: Rewrite, *, close: bool = True) -> None:
     try:
+        match rewrite.call.journal.settled_by_another(rewrite.call_id):
+            case "COMMITTED":
+                return
+            case "BEGUN" | "COMMITTING":  # by the one that took it over, until it is settled
+                _later(_sweep, catalog, rewrite)
+                return
+            case _:
+                pass
         with mapped(rewrite.target.table):
             table = catalog.load(rewrite.target.schema, rewrite.target.table)
             sweep(rewrite.table.io, rewrite.call.entry, table, None)
             if close:
                 rewrite.call.journal.close(rewrite.call_id, "ABORTED")
+    except NotCommittedError:
+        _later(_sweep, catalog, rewrite)
     except Exception:
         logger.warning("Files of call %s remain until the next start", rewrite.call_id, exc_info=True)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Literal
@@ -15,16 +16,19 @@ from pyiceberg.table.snapshots import Snapshot
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import pyiceberg_properties
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
 from coordinator.connectors.iceberg.tables.uncommitted_metadata import never_landed, with_manifests
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
+
+_RECOVERED = "procession.recovered-commit"
+_WORKERS_GONE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,16 @@ def recover(
 ) -> list[Recovered]:
     """Close every open entry of the journal; to be called at start, before any call of this coordinator begins.
 
+    Of a database that several share only what this coordinator took over is open here: that may be done at any time.
     ``end_write`` tells whether the engine commits nothing any more of a write that an earlier process began.
     """
-    calls = [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
+    # First: from then on, no commit of a coordinator that was only suspended can land.
+    commits = [_recover_commit(catalog, commit) for commit in catalog.open_commits.open_entries()]
+    waiting = {(each.schema, each.table) for each in commits if each.outcome == "POSTPONED"}
+    calls = [_recover(catalog, journal, entry, waiting) for entry in journal.open_entries(catalog.settings.catalog)]
     unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
     # Spark's own writes: the Spark that did them may need a moment to end.
     writes = [Recovered(w.id, w.schema, w.table, "POSTPONED") for w in catalog.late_writes.recover(end_write)]
-    commits = [_recover_commit(catalog, commit) for commit in catalog.open_commits.open_entries()]
     return [*calls, *(_remove(catalog, entry) for entry in unfinished), *commits, *writes]
 
 
@@ -60,12 +67,28 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
         with mapped(f"{commit.schema}.{commit.table}"):
             table = catalog.load(commit.schema, commit.table)
             if table is not None and never_landed(table, commit.location, commit.base):
+                if catalog.work.shared is not None and not _bar(catalog, commit):
+                    return _recover_commit(catalog, commit)
                 delete_files(table.io, with_manifests(table, commit.location, commit.base))
                 outcome = "ABORTED"
     except ProcessionError as error:
         return Recovered(commit.location, commit.schema, commit.table, "POSTPONED", error.message)
     catalog.open_commits.over(commit.location)
     return Recovered(commit.location, commit.schema, commit.table, outcome)
+
+
+def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
+    """Make what the commit is based on an old version, so that it is refused if it is sent yet; False: it landed.
+
+    Whoever began it may only have been suspended. Catalogs that write metadata compare versions as they take a new one.
+    """
+    table = catalog.open(commit.schema, commit.table)
+    if table.metadata_location == commit.base:
+        with table.transaction() as change:
+            change.set_properties({_RECOVERED: commit.location.rpartition("/")[2]})
+        with table.transaction() as change:
+            change.remove_properties(_RECOVERED)
+    return never_landed(catalog.open(commit.schema, commit.table), commit.location, commit.base)
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
@@ -99,18 +122,47 @@ def _is_nobodys(io: FileIO, location: str) -> bool:
     return not metadata or (len(known) == 1 and "/metadata/00000-" in metadata[0])
 
 
-def _recover(catalog: TableCatalog, journal: Journal, entry: JournalEntry) -> Recovered:
+def _recover(
+    catalog: TableCatalog, journal: Journal, entry: JournalEntry, waiting: Collection[tuple[str, str]]
+) -> Recovered:
+    def postponed(problem: str) -> Recovered:
+        return Recovered(entry.call_id, entry.schema, entry.table, "POSTPONED", problem)
+
+    if (entry.schema, entry.table) in waiting:
+        return postponed("a commit to the table is not settled yet")
+    over = _workers_gone(catalog, entry)
     try:
         with mapped(f"{entry.schema}.{entry.table}"):
             table = catalog.load(entry.schema, entry.table)
             landed = None if table is None else landed_snapshot(table, entry.call_id)
+            if landed is None and not over and _may_land(catalog, entry):
+                return postponed("its commit may be under way")
             io = load_file_io(pyiceberg_properties(catalog.settings)) if table is None else table.io
             sweep(io, entry, table, landed)
     except ProcessionError as error:
-        return Recovered(entry.call_id, entry.schema, entry.table, "POSTPONED", error.message)
+        return postponed(error.message)
+    if not over:
+        return postponed("its workers may write on for a moment")
     outcome: Literal["COMMITTED", "ABORTED"] = "ABORTED" if landed is None else "COMMITTED"
     journal.close(entry.call_id, outcome)
+    catalog.first_looks.pop(entry.call_id, None)
     return Recovered(entry.call_id, entry.schema, entry.table, outcome)
+
+
+def _workers_gone(catalog: TableCatalog, entry: JournalEntry) -> bool:
+    """Whether nothing of a call comes any more. At the start of a coordinator alone its workers ended with it."""
+    if catalog.work.shared is None:
+        return True
+    first = catalog.first_looks.setdefault(entry.call_id, time.monotonic())
+    wait = _WORKERS_GONE_SECONDS
+    if _may_land(catalog, entry):
+        wait = max(wait, catalog.settings.unfinished_quiet_time)
+    return time.monotonic() - first >= wait
+
+
+def _may_land(catalog: TableCatalog, entry: JournalEntry) -> bool:
+    """A server that makes metadata itself takes a commit that fits the table's head, however late it is sent."""
+    return catalog.work.shared is not None and entry.state == "COMMITTING" and catalog.settings.type == "rest"
 
 
 def landed_snapshot(table: Table, call_id: str) -> Snapshot | None:

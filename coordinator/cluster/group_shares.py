@@ -1,0 +1,82 @@
+"""The slots of resource groups over all coordinators: each tells what it could use, and learns what it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from coordinator.cluster.schema import GROUP_SHARES, NODES
+from coordinator.resource_groups.shares import Asked, Path, Share, contended, share_of
+
+_LOCK = 0x70726F66
+_BETWEEN = "\x1f"
+"""Between the names of a path: no name has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShares:
+    """``suffix`` is this coordinator. Every call blocks, for seconds at most."""
+
+    engine: Engine
+    suffix: str
+
+    def exchange(self, groups: Mapping[Path, Asked]) -> dict[Path, Share]:
+        """What this coordinator may have of each group now. Raises SQLAlchemyError.
+
+        One coordinator at a time: shares never add up to more than the limit. Those of coordinators that ended are
+        nobody's.
+        """
+        paths = {_BETWEEN.join(path): path for path in groups}
+        with self.engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            alive = select(NODES.c.suffix).where(NODES.c.until > func.now(), NODES.c.replaced.is_(False))
+            unused = (GROUP_SHARES.c.suffix == self.suffix) & GROUP_SHARES.c.path.not_in(paths)
+            gone = unused | (GROUP_SHARES.c.suffix.not_in(alive) & (GROUP_SHARES.c.suffix != self.suffix))
+            connection.execute(delete(GROUP_SHARES).where(gone))
+            found = connection.execute(select(GROUP_SHARES).where(GROUP_SHARES.c.path.in_(paths))).mappings().all()
+            known: dict[str, dict[str, RowMapping]] = {}
+            for each in found:
+                known.setdefault(each["path"], {})[each["suffix"]] = each
+            nodes = {self.suffix, *connection.execute(alive).scalars()}
+            shares: dict[Path, Share] = {}
+            rows: list[dict[str, object]] = []
+            for name, path in paths.items():
+                shares[path], mine = self._share(nodes, groups[path], known.get(name, {}))
+                row = {"path": name, "suffix": self.suffix, **mine}
+                if dict(known.get(name, {}).get(self.suffix, {})) != row:
+                    rows.append(row)
+            self._write(connection, rows)
+        return shares
+
+    def _share(self, nodes: set[str], asked: Asked, known: Mapping[str, RowMapping]) -> tuple[Share, dict[str, int]]:
+        demand = asked.demand
+
+        def column(name: str, mine: int) -> dict[str, int]:
+            others = {node: int(known[node][name]) if node in known else 0 for node in nodes}
+            return others | {self.suffix: mine}
+
+        wanted, reserved = column("wanted", demand.wanted), column("reserved", 0)
+        places, kept = column("places", demand.places), column("places_reserved", 0)
+        running = share_of(asked.running_limit, self.suffix, demand.running, wanted, reserved)
+        queued = share_of(asked.queued_limit, self.suffix, demand.queued, places, kept)
+        waits = contended(self.suffix, wanted, reserved) or contended(self.suffix, places, kept)
+        others = sum(count for node, count in places.items() if node != self.suffix)
+        full = demand.queued + others >= asked.queued_limit
+        mine = {
+            "wanted": demand.wanted,
+            "reserved": max(running, demand.running),
+            "places": demand.places,
+            "places_reserved": max(queued, demand.queued),
+        }
+        return Share(running, queued, waits, full), mine
+
+    def _write(self, connection: Connection, rows: list[dict[str, object]]) -> None:
+        if not rows:
+            return
+        made = insert(GROUP_SHARES).values(rows)
+        names = ("wanted", "reserved", "places", "places_reserved")
+        changed = {name: made.excluded[name] for name in names}
+        connection.execute(made.on_conflict_do_update(index_elements=["path", "suffix"], set_=changed))

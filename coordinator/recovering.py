@@ -1,0 +1,69 @@
+"""What coordinators that ended left open in catalogs: taken up at the start, and of other coordinators all the time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+import structlog
+
+from coordinator.cluster.recovery import PeerRecovery, Recover
+from coordinator.connectors.registry import Catalogs
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.values.shared_work import SharesWork
+from shared.errors import ProcessionError
+
+_log = structlog.get_logger("coordinator")
+
+
+def open_catalogs(catalogs: Catalogs, spark: SparkEngine) -> None:
+    """Reach every catalog once, and settle what calls of an earlier coordinator left open in it."""
+    for name in catalogs.names():
+        try:
+            connector = catalogs.connector(name)
+            connector.schemas()
+            recover: Callable[..., Iterable[object]] = getattr(connector, "recover", _nothing_to_recover)
+            for outcome in recover(partial(spark.end_earlier_write, name)):
+                _log.info("recovered", catalog=name, outcome=str(outcome))
+        except ProcessionError as error:
+            # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
+            _log.error("catalog cannot be reached", catalog=name, reason=error.message)
+
+
+@asynccontextmanager
+async def recovering(
+    catalogs: Catalogs, spark: SparkEngine, connected: Callable[[], bool], interval: float
+) -> AsyncIterator[None]:
+    """Meanwhile what other coordinators leave open is taken up; see ``PeerRecovery``."""
+
+    def sharing() -> Mapping[str, SharesWork]:
+        found: dict[str, SharesWork] = {}
+        for name in catalogs.names():
+            try:
+                connector = catalogs.connector(name)
+            except ProcessionError as error:
+                _log.warning("the journal of a catalog cannot be had", catalog=name, reason=error.message)
+                continue
+            if isinstance(connector, SharesWork) and connector.shares_work:
+                found[name] = connector
+        return found
+
+    def to_recover() -> dict[str, Recover]:
+        return {name: partial(one.recover, partial(spark.end_earlier_write, name)) for name, one in sharing().items()}
+
+    def refuse_commits() -> bool:
+        refused = [one.refuse_commits() for one in sharing().values()]
+        return all(refused)
+
+    recovery = PeerRecovery(connected, interval, to_recover, refuse_commits)
+    recovery.start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(recovery.stop)
+
+
+def _nothing_to_recover(_end_write: Callable[[str], bool]) -> Iterable[object]:
+    return ()
