@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -25,6 +25,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import TimestampNanoType, TimestamptzNanoType
 
 from coordinator.connectors.iceberg.opaque_types import is_opaque
+from coordinator.connectors.iceberg.scans.columns import PATHS
 from coordinator.kernels.row_groups_needed import Ranges
 from shared.plan.blocks import decode_constant
 
@@ -57,6 +58,22 @@ def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
         if number is not None and plain and "ranges" in values and not entry["domain"].get("nullAllowed"):
             found[number] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
     return found
+
+
+def path_filter(layout: Mapping[str, Any] | None) -> Callable[[str], bool]:
+    """Whether rows of the file at a path may be wanted, by what is asked of ``$path``."""
+    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+    wanted: list[list[tuple[str | None, str | None]]] = []
+    for entry in entries:
+        values = entry["domain"]["values"]
+        if entry["column"] in PATHS and "ranges" in values and str(values["type"]).startswith("varchar"):
+            wanted.append([(_bound(each["low"]), _bound(each["high"])) for each in values["ranges"]])
+    return lambda path: all(any(_is_within(path, each) for each in ranges) for ranges in wanted)
+
+
+def _is_within(path: str, bounds: tuple[str | None, str | None]) -> bool:
+    low, high = bounds
+    return (low is None or low <= path) and (high is None or path <= high)
 
 
 def _bound(marker: Mapping[str, object]) -> Any:
