@@ -71,7 +71,7 @@ def _with_spark(
         return local
     if limits.engine == "auto" and choice.rows > limits.program_rows and runs_programs(local.sql):
         return replace(spark, why=f"programs would run for {choice.rows} rows")
-    return replace(local, otherwise=spark)
+    return replace(local, otherwise=spark, most_sent_bytes=choice.most_sent_bytes)
 
 
 def _asked_once(relation_of: RelationOf) -> RelationOf:

@@ -92,6 +92,11 @@ def _column(stored: str | None, field: FieldJson, files: Sequence[Input]) -> str
     return "NULL" if stored is None else f"stored.{identifier(stored)}"
 
 
+def files_sql(paths: Sequence[str]) -> str:
+    """``SELECT`` of all columns of Parquet files that are alike."""
+    return f"SELECT * FROM read_parquet([{', '.join(map(text, paths))}], hive_partitioning=false)"  # noqa: S608 - quoted
+
+
 def local_path(item: Input, scan: FileScan) -> str:
     """The path of a local file."""
     return str(resolve(item.path, scan.task.storage)[1])
