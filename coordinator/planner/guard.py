@@ -162,8 +162,8 @@ class Guard:
         merged: dict[tuple[of.TableName, Reader], dict[str, None]] = {}
         for read in self._reads:
             named = {column: None for variable, column in read.columns.items() if variable in read.references}
-            if told := tuple(name for name in PATHS if name in named):
-                _check_paths_told(read, told)
+            if named_paths := tuple(name for name in PATHS if name in named):
+                _check_paths_told(read, named_paths)
                 named |= dict.fromkeys(read.path_tells)
             if named or not read.optional:
                 merged.setdefault((read.table, read.reader), {}).update(named)
@@ -193,10 +193,10 @@ class Guard:
         self._asked[asked] = None
 
 
-def _check_paths_told(read: TableRead, told: tuple[str, ...]) -> None:
+def _check_paths_told(read: TableRead, named_paths: tuple[str, ...]) -> None:
     """Paths of files tell the values by which a table is, or was, partitioned. Raises AccessDeniedError."""
     if read.masked.intersection(read.path_tells):
-        raise denied(of.SelectFromColumns(read.table, told), f"{read.table} has column masks")
+        raise denied(of.SelectFromColumns(read.table, named_paths), f"{read.table} has column masks")
 
 
 def columns_of(catalogs: Catalogs, table: of.TableName) -> tuple[str, ...]:

@@ -184,7 +184,11 @@ def test_spark_reads_what_is_beyond(reader: Reader, lake: Any) -> None:
     assert isinstance(reader.work("SELECT id FROM t", embedded_engine_max_scan_rows="1999"), RunOnSpark)
     by_rows = "SELECT CAST(name AS json) FROM t"
     assert isinstance(reader.work(by_rows), RunLocally)
-    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="1999"), RunOnSpark)
+    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="500"), RunLocally)
+    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="499"), RunOnSpark), "four times, on both"
+    on_spark_alone = "SELECT levenshtein_distance(name, 'n') FROM t"
+    assert isinstance(reader.work(on_spark_alone, embedded_engine_max_program_rows="2000"), RunLocally)
+    assert isinstance(reader.work(on_spark_alone, embedded_engine_max_program_rows="1999"), RunOnSpark)
     assert isinstance(reader.work('SELECT "$deleted" FROM t'), RunOnSpark)
 
 
@@ -206,6 +210,38 @@ def test_what_the_embedded_engine_cannot_read_is_told(reader: Reader, lake: Any)
     assert "in 10 rows of 1 files" in text
     text = str(reader.work('EXPLAIN SELECT "$deleted" FROM t').rows[0][0])
     assert "Spark runs it: lab.db.t is read by Spark alone: it reads $deleted" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "programs"),
+    [
+        ("SELECT id + 1, lower(name), CAST(id AS varchar) FROM t", {}, None),
+        ("SELECT CAST(name AS bigint) FROM t", {}, None),
+        ("SELECT levenshtein_distance(name, 'it''s \\'), CAST(name AS json) FROM t", {},
+         "cast(varchar as json), levenshtein_distance"),
+        ("SELECT levenshtein_distance(name, 'it''s \\'), CAST(name AS json) FROM t", {"engine": "spark"},
+         "cast(varchar as json)"),
+        ("SELECT id FROM t WHERE try(id / (id - 5)) > 2", {}, "divide, subtract, try"),
+        ("SELECT approx_set(id) FROM t", {}, "approx_set"),
+    ],
+)  # fmt: skip
+def test_explain_names_what_runs_row_by_row(
+    reader: Reader, lake: Any, query: str, given: dict[str, str], programs: str | None
+) -> None:
+    lake.create("t", [numbered(0, 10)])
+    lines = str(reader.work(f"EXPLAIN {query}", **given).rows[0][0]).splitlines()
+    assert [line for line in lines if line.startswith("Programs: ")] == (
+        [f"Programs: {programs}: row by row, as programs"] if programs else []
+    )
+
+
+def test_explain_tells_the_engine_that_programs_choose(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 10)])
+    text = str(
+        reader.work("EXPLAIN SELECT levenshtein_distance(name, 'x') FROM t", embedded_engine_max_program_rows="9").rows
+    )
+    assert "Engine: Spark runs it: levenshtein_distance would run as programs for 10 rows" in text
+    assert "Programs: " not in text
 
 
 def rewritten(table: Any, change: Callable[[str], str]) -> None:

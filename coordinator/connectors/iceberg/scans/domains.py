@@ -29,6 +29,8 @@ from coordinator.connectors.iceberg.scans.columns import PATHS
 from coordinator.kernels.row_groups_needed import Ranges
 from shared.plan.blocks import decode_constant
 
+Layout = Mapping[str, Any] | None
+"""A scan's connectorTableLayout."""
 _FLOATING = ("real", "double")
 _RANGED = frozenset(["tinyint", "smallint", "integer", "bigint", "date", "varchar"])
 _MAKE: Mapping[str, Any] = {
@@ -38,7 +40,7 @@ _MAKE: Mapping[str, Any] = {
 """Whose types do not tell that a column's name is taken for the column."""
 
 
-def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExpression:
+def predicate_of(layout: Layout, schema: Schema) -> BooleanExpression:
     """What ``push_predicate_into_table_layout`` wrote; domains that the table's types cannot hold let all through."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
@@ -46,7 +48,7 @@ def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExp
     return reduce(_and, terms, everything)
 
 
-def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
+def ranges_of(layout: Layout, schema: Schema) -> Ranges:
     """The same for the kernels, by field id: of integers, dates and texts, where NULL is not wanted."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     numbers = {field.name: field.field_id for field in schema.fields}
@@ -60,7 +62,7 @@ def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
     return found
 
 
-def path_filter(layout: Mapping[str, Any] | None) -> Callable[[str], bool]:
+def path_filter(layout: Layout) -> Callable[[str], bool]:
     """Whether rows of the file at a path may be wanted, by what is asked of ``$path``."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     wanted: list[list[tuple[str | None, str | None]]] = []
