@@ -439,3 +439,18 @@ def test_a_tables_own_column_has_its_name(reader: Reader, lake: Any) -> None:
     lake.create("t", [pa.table({"_pos": pa.array([7, 8], pa.int64()), "file_row_number": ["a", "b"]})])
     found = tuples(reader, 'SELECT _pos, file_row_number, "$path" IS NULL FROM t ORDER BY 1')
     assert found == [(7, "a", False), (8, "b", False)]
+
+
+def test_a_with_query_over_a_table_is_computed_once(reader: Reader, lake: Any) -> None:
+    """Each of its scans has a transaction of its own; the uses want different columns."""
+    lake.create("t", [numbered(0, 100)])
+    query = (
+        "WITH g AS (SELECT id % 7 AS k, sum(id) AS s, count(*) AS n FROM t GROUP BY 1) SELECT k, s FROM g "
+        "WHERE s = (SELECT max(s) FROM g) OR n = (SELECT max(n) FROM g) OR s < (SELECT min(n) FROM g) ORDER BY k"
+    )
+    work = reader.work(query, engine="embedded")
+    assert work.sql.count("AS MATERIALIZED") == 2, "and the three numbers of it at once"
+    assert len(work.inputs) == 1
+    with duckdb.connect() as oracle:
+        oracle.register("t", numbered(0, 100))
+        assert tuples(reader, query) == oracle.execute(query).fetchall()
