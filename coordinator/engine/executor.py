@@ -68,7 +68,14 @@ class LocalSql(Protocol):
 class EmbeddedSql(Protocol):
     """The processes behind ``coordinator.engine.embedded``."""
 
-    def run(self, sql: str, scans: Mapping[str, FileScan], execution: Execution) -> Iterator[pa.RecordBatch]: ...
+    def run(
+        self,
+        sql: str,
+        scans: Mapping[str, FileScan],
+        execution: Execution,
+        inputs: Sequence[LocalInput] = (),
+        most_bytes: int | None = None,
+    ) -> Iterator[pa.RecordBatch]: ...
 
 
 class SparkSql(SparkReads, Protocol):
@@ -170,13 +177,21 @@ class Executor:
         yield from self._on_spark(work.otherwise, execution)
 
     def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
-        scans = None if self._embedded is None else file_scans(work.inputs, self._catalogs)
-        if scans and self._embedded is not None:
-            run = self._embedded.run
-            yield from with_newer_keys(lambda: run(work.sql, scans, execution), scans.values())
+        scans = {} if self._embedded is None else file_scans(work.inputs, self._catalogs)
+        if scans:
+            yield from with_newer_keys(lambda: self._on_embedded(work, scans, execution), scans.values())
             return
         with local_inputs(work.inputs, self._catalogs, execution) as opened:
             yield from self._local.run(work.sql, execution, opened)
+
+    def _on_embedded(
+        self, work: RunLocally, scans: Mapping[str, FileScan], execution: Execution
+    ) -> Iterator[pa.RecordBatch]:
+        """Databases are done with when this returns, however slowly its rows are read."""
+        assert self._embedded is not None
+        others = [made for made in work.inputs if made.name not in scans]
+        with local_inputs(others, self._catalogs, execution) as opened:
+            return self._embedded.run(work.sql, scans, execution, opened, work.most_sent_bytes)
 
     def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:

@@ -73,17 +73,16 @@ def spark_inputs(
         yield tuple(_for_spark(made, catalogs, remote, shares_disk=shares_disk) for made in inputs)
 
 
-def file_scans(inputs: Sequence[Input], catalogs: Catalogs) -> Mapping[str, FileScan] | None:
-    """The inputs as files of tables; None where one of them is something else. Raises ProcessionError."""
+def file_scans(inputs: Sequence[Input], catalogs: Catalogs) -> Mapping[str, FileScan]:
+    """Those of the inputs that are files of tables. Raises ProcessionError."""
     found: dict[str, FileScan] = {}
     for made in inputs:
         relation = made.relation
         scan = (
             _file_scan(relation, catalogs.connector(relation.catalog)) if isinstance(relation, RowsRelation) else None
         )
-        if scan is None:
-            return None
-        found[made.name] = scan
+        if scan is not None:
+            found[made.name] = scan
     return found
 
 

@@ -1,6 +1,6 @@
-"""Row lineage of format version 3: the two columns that keep a row's identity when it moves to another file.
+"""Columns of a row that its place tells: row lineage of format version 3, which keeps a row's identity when it moves,
 
-Source: Iceberg specification, "Row Lineage".
+and metadata columns, which no file holds. Source: Iceberg specification, "Row Lineage" and "Reserved Field IDs".
 """
 
 from __future__ import annotations
@@ -12,10 +12,17 @@ from .tasks import Input
 
 ROW_ID, LAST_UPDATED = 2147483540, 2147483539
 """Field ids of ``_row_id`` and ``_last_updated_sequence_number``."""
+FILE, POSITION, SEQUENCE = 2147483646, 2147483645, 2147482646
+"""Field ids of ``_file`` and ``_pos``, and Presto's of ``$data_sequence_number``; an input has constants for two."""
+FROM_PLACE = frozenset({ROW_ID, LAST_UPDATED, POSITION})
+NEVER_STORED = frozenset({FILE, POSITION, SEQUENCE})
+"""Whatever a file says of such ids, it says of other files."""
 
 
 def inherited(number: int, stored: pa.Array, item: Input, start: int) -> object:
-    """A lineage column of rows from position ``start`` on: where the file says nothing, its manifest entry does."""
+    """A column of rows from position ``start`` on: where the file says nothing of lineage, its manifest entry does."""
+    if number == POSITION:
+        return pa.array(range(start, start + len(stored)), pa.int64())
     if stored.null_count == 0:
         return stored
     if number == LAST_UPDATED:

@@ -13,7 +13,7 @@ from .batch_sizes import BatchSizes
 from .cache import FOOTERS
 from .deletes import Mask, Positions, keep_mask
 from .fetching import WHOLE_FILE_BYTES, Fetched
-from .lineage import LAST_UPDATED, ROW_ID, inherited
+from .lineage import FROM_PLACE, NEVER_STORED, inherited
 from .mapping import NameMapping, with_ids
 from .schema import Align, FieldJson, aligner, constant, field_id
 from .storage import is_local, resolve
@@ -217,7 +217,7 @@ class ColumnPlan:
     """Which top-level columns of a file to read, and how each becomes the table's."""
 
     def __init__(self, schema: pa.Schema, fields: Sequence[FieldJson], item: Input) -> None:
-        found = {field_id(field): i for i, field in enumerate(schema)}
+        found = {number: i for i, field in enumerate(schema) if (number := field_id(field)) not in NEVER_STORED}
         self.indices = sorted(found[f["id"]] for f in fields if f["id"] in found)
         self._names = [schema.field(i).name for i in self.indices]
         self._schema = schema
@@ -233,7 +233,7 @@ class ColumnPlan:
         """The columns of ``batch``, whose first row is at position ``start``, as the table has them."""
         found = [self._array(batch, *step) for step in self._steps]
         for place, (_, _, field) in enumerate(self._steps):
-            if field["id"] in (ROW_ID, LAST_UPDATED):
+            if field["id"] in FROM_PLACE:
                 found[place] = inherited(field["id"], found[place], self._item, start)
         return found
 

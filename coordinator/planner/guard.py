@@ -31,8 +31,8 @@ _RESTRICTED = {
 }
 
 
-PATH = "$path"
-"""The hidden column with the file of a row."""
+PATHS = ("$path", "_file")
+"""The hidden columns with the file of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ class Guard:
         merged: dict[tuple[of.TableName, Reader], dict[str, None]] = {}
         for read in self._reads:
             named = {column: None for variable, column in read.columns.items() if variable in read.references}
-            if PATH in named:
-                _check_paths_told(read)
+            if named_paths := tuple(name for name in PATHS if name in named):
+                _check_paths_told(read, named_paths)
                 named |= dict.fromkeys(read.path_tells)
             if named or not read.optional:
                 merged.setdefault((read.table, read.reader), {}).update(named)
@@ -193,10 +193,10 @@ class Guard:
         self._asked[asked] = None
 
 
-def _check_paths_told(read: TableRead) -> None:
+def _check_paths_told(read: TableRead, named_paths: tuple[str, ...]) -> None:
     """Paths of files tell the values by which a table is, or was, partitioned. Raises AccessDeniedError."""
     if read.masked.intersection(read.path_tells):
-        raise denied(of.SelectFromColumns(read.table, (PATH,)), f"{read.table} has column masks")
+        raise denied(of.SelectFromColumns(read.table, named_paths), f"{read.table} has column masks")
 
 
 def columns_of(catalogs: Catalogs, table: of.TableName) -> tuple[str, ...]:

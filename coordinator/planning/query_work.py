@@ -8,11 +8,13 @@ from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyR
 from coordinator.planning.steps import Steps
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
-from coordinator.unparser.engine_choice import engine_note
+from coordinator.unparser.engine_choice import EngineLimits, engine_note
 from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
-from coordinator.vocabulary.planned_statement import ReturnRows, Work
+from coordinator.values.program_names import program_names
+from coordinator.vocabulary.planned_statement import ReturnRows, RunLocally, RunOnSpark, Work
 from coordinator.vocabulary.session_properties import session_flag, session_value
+from shared.errors import ProcessionError
 from shared.plan.nodes import FetchNode, OutputNode
 
 
@@ -38,8 +40,31 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
         steps.notes.append(f"the first rows are looked for where {likely.condition}, everywhere if too few are there")
     whole = logical if fetch is None else steps.before_late_materialization()
     limits = engine_limits(steps.session)
+    work = _work_if_any(steps, whole, limits)
     steps.engine_note = engine_note(whole, steps.catalogs.relation, limits, fetches=fetch is not None)
+    if steps.engine_note is not None and isinstance(work, RunOnSpark):
+        steps.engine_note = f"Spark runs it: {work.why}"
+    steps.programs_note = _programs_note(work)
     return ReturnRows(())
+
+
+def _work_if_any(steps: Steps, plan: OutputNode, limits: EngineLimits) -> Work | None:
+    """What would run; None where no engine takes it, which is said when it is to run."""
+    try:
+        return constant_rows(plan) or work_of(plan, steps.catalogs.relation, limits)
+    except ProcessionError:
+        return None
+
+
+def _programs_note(work: Work | None) -> str | None:
+    match work:
+        case RunLocally(sql):
+            names = program_names(sql, "duckdb")
+        case RunOnSpark(sql):
+            names = program_names(sql, "spark")
+        case _:
+            names = ""
+    return f"{names}: row by row, as programs" if names else None
 
 
 def _likely_rows(steps: Steps, fetch: FetchNode) -> LikelyRows | None:

@@ -49,6 +49,7 @@ class Steps:
         self.notes: list[str] = []
         """Of late materialization, for EXPLAIN."""
         self.engine_note: str | None = None
+        self.programs_note: str | None = None
         self.planned: Planned | None = None
         """The plans, for what is told of the statement later."""
         self._initial: PlanNode | None = None
@@ -104,7 +105,8 @@ class Steps:
     def explain_notes(self) -> list[str]:
         """What EXPLAIN says beside the plan."""
         engine = [] if self.engine_note is None else [f"Engine: {self.engine_note}"]
-        return [*(f"Late materialization: {note}" for note in self.notes), *engine]
+        programs = [] if self.programs_note is None else [f"Programs: {self.programs_note}"]
+        return [*(f"Late materialization: {note}" for note in self.notes), *engine, *programs]
 
     def before_late_materialization(self) -> OutputNode:
         """The plan in one pass: that of the last rule before, late materialization being the last of all."""

@@ -10,7 +10,7 @@ from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
-from coordinator.values.python_functions import runs_programs
+from coordinator.values.program_names import program_names, programs
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark, SelectRows
 from shared.errors import ErrorCode, ProcessionError
@@ -19,6 +19,8 @@ from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 from shared.spi.relation import Input, Relation
 
 LIMITS = EngineLimits()
+_MANY_CORES = 4
+"""How much longer a program may take here where Spark runs it too, which takes a while to begin."""
 
 
 def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
@@ -69,9 +71,16 @@ def _with_spark(
         spark = RunOnSpark(*_unparse(root, "spark", relation_of))
     except ProcessionError:
         return local
-    if limits.engine == "auto" and choice.rows > limits.program_rows and runs_programs(local.sql):
-        return replace(spark, why=f"programs would run for {choice.rows} rows")
-    return replace(local, otherwise=spark)
+    if limits.engine == "auto" and (names := _too_slow(local, spark, choice, limits)):
+        return replace(spark, why=f"{names} would run as programs for {choice.rows} rows")
+    return replace(local, otherwise=spark, most_sent_bytes=choice.most_sent_bytes)
+
+
+def _too_slow(local: RunLocally, spark: RunOnSpark, choice: EngineChoice, limits: EngineLimits) -> str:
+    """Programs that would run for too many rows here; where Spark runs as many, it only has more cores for them."""
+    here, there = len(programs(local.sql, "duckdb")), len(programs(spark.sql, "spark"))
+    most = limits.program_rows * (_MANY_CORES if there >= here else 1)
+    return program_names(local.sql, "duckdb") if choice.rows * here > most else ""
 
 
 def _asked_once(relation_of: RelationOf) -> RelationOf:

@@ -45,6 +45,8 @@ class EngineChoice:
     rows: int = 0
     only: bool = False
     """Whether no other engine can run it."""
+    most_sent_bytes: int | None = None
+    """Where it is not known how much databases send: what the embedded engine takes of it."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class _Read:
     cost_rows: int = 0
     decoded: int = 0
     others: int = 0
+    unknown: bool = False
     only_here: bool = False
 
     def add(self, relation: Relation) -> str | None:
@@ -76,9 +79,8 @@ class _Read:
             case CatalogTable():
                 return f"{'.'.join(relation.parts)} is read by Spark alone: {relation.here}"
             case ParquetRelation() | JdbcRelation():
-                if relation.size_bytes is None:
-                    return "the size of what a database sends is not known"
-                self.others += relation.size_bytes
+                self.unknown |= relation.size_bytes is None
+                self.others += relation.size_bytes or 0
             case RowsRelation():
                 pass
             case _:
@@ -86,7 +88,9 @@ class _Read:
         return None
 
     def __str__(self) -> str:
-        return f"{format_data_size(self.size)} in {self.rows} rows of {self.files} files"
+        sent = f" and {format_data_size(self.others)} of other catalogs" if self.others else ""
+        unknown = f", and of databases at most {format_data_size(LOCAL_BYTES)}" if self.unknown else ""
+        return f"{format_data_size(self.size)} in {self.rows} rows of {self.files} files{sent}{unknown}"
 
 
 def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits) -> EngineChoice:
@@ -95,6 +99,8 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
     for scan in scans(root):
         if (only_spark := read.add(relation_of(scan))) is not None:
             return EngineChoice(False, only_spark)
+    if read.unknown and not read.lakes:
+        return EngineChoice(False, "the size of what a database sends is not known")
     if read.only_here:
         return EngineChoice(True, f"Spark cannot read columns of type time; it reads {read}", read.rows, only=True)
     if read.lakes and limits.engine == "spark":
@@ -105,7 +111,8 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
         return EngineChoice(False, too_much)
     if read.lakes and (pairs := _pairs(root, relation_of)) > _MOST_PAIRS:
         return EngineChoice(False, f"it compares {pairs} pairs of rows")
-    return EngineChoice(True, f"it reads {read}" if read.lakes else "it reads no table of a lake", read.rows)
+    why = f"it reads {read}" if read.lakes else "it reads no table of a lake"
+    return EngineChoice(True, why, read.rows, most_sent_bytes=LOCAL_BYTES if read.unknown else None)
 
 
 def _too_much(read: _Read, limits: EngineLimits) -> str | None:

@@ -170,9 +170,11 @@ class Relations:
     def _scan(self, node: TableScanNode) -> Block:
         columns = []
         for variable in node.outputVariables:
-            columns.append((_source(node.assignments[variable.key]), variable.name))
+            columns.append((_source(node.assignments[variable.key], self.dialect), variable.name))
         table = self.scans.table(node)
-        if any(_column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values()):
+        if self.dialect == "spark" and any(
+            column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values()
+        ):
             table.set("joins", [self.scans.sequence_numbers(node)])
         return self.wrap(Block(table, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
@@ -280,9 +282,11 @@ def _ordered_by(block: Block) -> set[str]:
     return {column.name for item in block.order for column in item.find_all(exp.Column)}
 
 
-def _source(handle: Mapping[str, object]) -> exp.Expr:
+def _source(handle: Mapping[str, object], dialect: str) -> exp.Expr:
     """What is read for a column: the column, or for the number of a file a hash of its path."""
-    named = _column_name(handle)
+    named = column_name(handle)
+    if dialect == "spark" and is_synthesized(handle):
+        named = _METADATA_COLUMNS.get(named, named)
     if handle.get("@type") == "tpch" and "key" in handle:
         return _row_number(column(str(handle["key"])), bool(handle["sparse"]))
     return call("xxhash64", column("_file")) if named == "$file_id" else column(named)
@@ -295,8 +299,3 @@ def _row_number(key: exp.Expr, sparse: bool) -> exp.Expr:
     eighth = binary(exp.Mod, key, number(32))
     eights = exp.IntDiv(this=binary(exp.Sub, key, eighth), expression=number(4))
     return binary(exp.Add, exp.Paren(this=eights), eighth)
-
-
-def _column_name(handle: Mapping[str, object]) -> str:
-    name = column_name(handle)
-    return _METADATA_COLUMNS.get(name, name) if is_synthesized(handle) else name

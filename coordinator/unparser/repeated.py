@@ -7,12 +7,13 @@ first rows of an order. A join is left to each use, which may want few of its ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from coordinator.expressions.programs import VOLATILE
+from coordinator.unparser.merged_parts import merged, merged_all
 from shared.plan.expressions import Call, Variable
 from shared.plan.nodes import (
     ENGINE,
@@ -21,6 +22,7 @@ from shared.plan.nodes import (
     EnforceSingleRowNode,
     OutputNode,
     PlanNode,
+    ProjectNode,
     SampleNode,
     TableScanNode,
     TopNNode,
@@ -32,6 +34,7 @@ _WORTH = (AggregationNode, TopNNode, TopNRowNumberNode, EnforceSingleRowNode)
 _PLACES = frozenset({"sourceLocation", "aggregationId"})
 """What differs between two plans of one query, beside the ids of nodes."""
 _NODES = (".", ENGINE)
+_PASSES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +51,65 @@ class Use:
 
 
 def repeated_parts(root: OutputNode) -> Mapping[int, Use]:
-    """The uses of parts that occur several times, by the identity of the node; larger parts come first."""
+    """The uses of parts that occur several times, by the identity of the node; larger parts come first.
+
+    A plan that was made for several uses may have parts in common with others, so it is looked through as well.
+    """
+    found = _Found()
+    plans: list[PlanNode] = [root]
+    for _ in range(_PASSES):
+        more = _look(plans, found)
+        if not more:
+            break
+        plans = [*plans, *more]
+    return found.uses
+
+
+@dataclass(slots=True)
+class _Found:
+    uses: dict[int, Use] = field(default_factory=dict)
+    covered: set[int] = field(default_factory=set)
+    """Nodes that nobody computes any more."""
+    number: int = 0
+
+
+def _look(plans: Sequence[PlanNode], found: _Found) -> list[PlanNode]:
+    """Adds what is alike in the plans; gives those that were made for it."""
     alike: dict[int, list[PlanNode]] = {}
-    for node, shape in _shapes(root):
-        if isinstance(node, _WORTH):
-            alike.setdefault(shape, []).append(node)
-    groups = [group for several in alike.values() if len(several) > 1 for group in _same(several)]
-    groups.sort(key=lambda group: -sum(1 for _ in walk(group[0].node)))
-    uses: dict[int, Use] = {}
-    covered: set[int] = set()
-    for number, group in enumerate(groups):
-        left = [one for one in group if id(one.node) not in covered]
+    for plan in plans:
+        for node, shape in _shapes(plan):
+            if isinstance(node, _WORTH) and id(node) not in found.covered and id(node) not in found.uses:
+                alike.setdefault(shape, []).append(node)
+    groups = [group for several in alike.values() if len(several) > 1 for group in _groups(several)]
+    groups.sort(key=lambda group: -sum(1 for _ in walk(group.parts[0].node)))
+    made = []
+    for group in groups:
+        left = [part for part in group.parts if id(part.node) not in found.covered]
         if len(left) < 2:
             continue
         # Below the place that is computed, smaller parts may be shared with others; below the rest nothing is computed.
-        for one in left[1:]:
-            covered.update(id(node) for node in walk(one.node))
-        for one in left:
-            uses[id(one.node)] = Use(number, one.columns, left[0].node, left[0].columns)
-    return uses
+        for part in left if group.plan is not None else left[1:]:
+            found.covered.update(id(node) for node in walk(part.node))
+        computed, columns = (left[0].node, left[0].columns) if group.plan is None else (group.plan, group.columns)
+        if group.plan is not None:
+            found.covered.add(id(group.plan))
+            made.append(group.plan)
+        for part in left:
+            found.uses[id(part.node)] = Use(found.number, part.columns, computed, columns)
+        found.number += 1
+    return made
 
 
 def _shapes(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
-    """Every node with what is cheap to know of it and what is below: the same for equal plans, and for few others."""
+    """Every node with what is cheap to know of it and what is below: the same for plans alike, and for few others."""
     made: dict[int, int] = {}
     for node in reversed(list(walk(root))):
-        table = str(node.table.connectorHandle.get("tableName")) if isinstance(node, TableScanNode) else ""
-        shape = hash((type(node).__name__, table, *(made[id(source)] for source in sources(node))))
+        below = tuple(made[id(source)] for source in sources(node))
+        if isinstance(node, ProjectNode):
+            shape = below[0]  # which columns are computed is each use's own
+        else:
+            table = str(node.table.connectorHandle.get("tableName")) if isinstance(node, TableScanNode) else ""
+            shape = hash((type(node).__name__, table, *below))
         made[id(node)] = shape
         yield node, shape
 
@@ -82,12 +117,46 @@ def _shapes(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
 @dataclass(frozen=True, slots=True)
 class _Part:
     node: PlanNode
-    text: bytes
     columns: tuple[tuple[Variable, int], ...]
 
 
-def _same(nodes: list[PlanNode]) -> list[list[_Part]]:
-    """Those among ``nodes`` that mean the same, in groups."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Parts that are computed at once; ``plan`` where no part has the columns of all, and its ``columns``."""
+
+    parts: tuple[_Part, ...]
+    plan: PlanNode | None = None
+    columns: tuple[tuple[Variable, int], ...] = ()
+
+
+def _groups(nodes: list[PlanNode]) -> Iterator[_Group]:
+    """Those among ``nodes`` that mean the same, but for their columns."""
+    classes = list(_same(nodes))
+    while classes:
+        first, *others = classes
+        alike = [first, *(other for other in others if merged(first[0].node, other[0].node) is not None)]
+        found = None if len(alike) == 1 else merged_all(each[0].node for each in alike)
+        if found is None:
+            alike = [first]
+            if len(first) > 1:
+                yield _Group(tuple(first))
+        else:
+            yield _together(alike, *found)
+        classes = [other for other in classes if all(other is not one for one in alike)]
+
+
+def _together(classes: list[list[_Part]], plan: PlanNode, known: list[dict[str, Variable]]) -> _Group:
+    numbers = {variable.name: number for number, variable in enumerate(output_variables(plan))}
+    parts = []
+    for several, names in zip(classes, known, strict=True):
+        # Parts of a class are alike by numbers, which stand for variables of its first.
+        places = {number: numbers[names[variable.name].name] for variable, number in several[0].columns}
+        parts += [_Part(part.node, tuple((variable, places[n]) for variable, n in part.columns)) for part in several]
+    return _Group(tuple(parts), plan, tuple((v, numbers[v.name]) for v in output_variables(plan)))
+
+
+def _same(nodes: list[PlanNode]) -> Iterator[list[_Part]]:
+    """``nodes`` in classes of those that mean the same and have the same columns."""
     groups: dict[bytes, list[_Part]] = {}
     for node in nodes:
         if not _is_repeatable(node):
@@ -95,8 +164,8 @@ def _same(nodes: list[PlanNode]) -> list[list[_Part]]:
         names = _Names()
         text = msgspec.json.encode(names.plain(msgspec.to_builtins(node)))
         columns = tuple((variable, names.number(variable.name)) for variable in output_variables(node))
-        groups.setdefault(text, []).append(_Part(node, text, columns))
-    return [group for group in groups.values() if len(group) > 1]
+        groups.setdefault(text, []).append(_Part(node, columns))
+    yield from groups.values()
 
 
 def _is_repeatable(node: PlanNode) -> bool:
@@ -139,5 +208,7 @@ class _Names:
 
 
 def _is_place(key: str, owner: Mapping[str, object]) -> bool:
-    # Columns of connectors have ids too, which say which column it is.
+    # Columns of connectors have ids too, which say which column it is. A transaction says nothing beside a snapshot.
+    if key == "transaction" and "connectorHandle" in owner:
+        return True
     return key in _PLACES or (key == "id" and str(owner.get("@type", "")).startswith(_NODES))

@@ -126,6 +126,8 @@ class RunLocally:
     inputs: tuple[Input, ...] = ()
     otherwise: RunOnSpark | None = None
     why: str = field(default="", compare=False)
+    most_sent_bytes: int | None = None
+    """Of rows of databases, where nobody knows beforehand how many come: beyond them it is too much."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,32 @@ _MONEY = pa.decimal128(12, 2)
 _START = datetime(2000, 1, 1)
 
 
+_ODD_JSON = (
+    "", "null", "[]", "{}", "[1,2]", "nan", '{"a":1,}', '{"a":NaN}', '{"b":-Infinity,"a":1}', '{"a":-0}', '{"a":1e2}',
+    '{"a":1.50}', '{"a":12345678901234567890123}', '{"a":18446744073709551615}', '{"a":-9223372036854775808}',
+    '{"a":1} x',
+    '{"a":"\\u0000b"}', '{"a":"\\ud800"}', "{'a':1}", '{"a":1/*c*/}', '{"a":"\u00e9\\n\\/\\t\\b"}', '{"a":"x\ty"}',
+    '{"a":01}', '\ufeff{"a":1}', '{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '{"a":{"b":1,"b":2}}', '{"a":{"0":"zero"}}',
+    '{"a":[{"b":"x"},null]}', '{"a":{"b":[1,[2]]}}', '{"a":null}', '{"a":"inf, ]"}', '{"a":[1, 2 ,3.0]}',
+    '[{"a":{"b":1}}]',
+    "[" * 1200 + "]" * 1200, '{"a":{"b":"deep"},"c":' + "[" * 1100 + "]" * 1100 + "}", '{"a":' + "7" * 5000 + "}",
+    '{"a":"\x7f\\u001f"}', '{"a":+1}', '{"a":.5}', '{"a":tru}', ' {"a" : true , "c" : "x"}\n', '{"a":"true"}',
+    '{"A":1}',
+    '{"a":"' + "long " * 1000 + '","c":1}',
+)  # fmt: skip
+
+
+def _document(by: random.Random) -> str:
+    value = by.choice(
+        ['"text"', "17", "-3", "true", "false", "null", '{"b":"inner"}', '{"b":5}', '[1,"two",null]', "2.5"]
+    )
+    return f'{{"id":{by.randrange(999)}, "a":{value}, "c":"word{by.randrange(9)}"}}'
+
+
+def _several(by: random.Random, values: Any) -> list[Any]:
+    return [by.choice([*values, None]) if by.random() < 0.2 else by.choice(values) for _ in range(by.randrange(5))]
+
+
 def table(rows: int = 2000, seed: int = 7) -> pa.Table:
     """Columns of every kind that the expressions read, with NULLs."""
     by = random.Random(seed)
@@ -74,6 +100,11 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "n": pa.array(chosen((datetime(2024, 1, 31), datetime(2024, 2, 29, 12)), moment), pa.timestamp("us")),
             "z": pa.array([v and v.replace(tzinfo=UTC) for v in moments], pa.timestamp("us", "UTC")),
             "b": pa.array(chosen((True, False), lambda: True), pa.bool_()),
+            "k": pa.array(chosen(_ODD_JSON, lambda: _document(by)), pa.string()),
+            "e": pa.array(
+                chosen(([], [None], [1, None], [3, 3]), lambda: _several(by, range(-3, 9))), pa.list_(pa.int64())
+            ),
+            "f": pa.array(chosen(([], [None], ["", None]), lambda: _several(by, "abc,")), pa.list_(pa.string())),
         }
     )  # fmt: skip
 
@@ -81,7 +112,7 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
 TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
     "q": "decimal(6,4)", "w": "decimal(30,4)", "x": "date", "y": "date", "m": "timestamp", "n": "timestamp",
-    "z": "timestamp with time zone", "b": "boolean",
+    "z": "timestamp with time zone", "b": "boolean", "k": "varchar", "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
 CASTS = (
@@ -152,4 +183,40 @@ NESTED = (
     "sqrt(abs(round(p / q, 1)))",
     "date_add('day', try_cast(t AS bigint), x)",
 )
-EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED)
+JSONS = (
+    *(f"json_extract_scalar(k, '{path}')" for path in (
+        "$.a", "$.a.b", '$["a"]', "$.c", "$[1]", "$.a[1]", "$.a[0].b", "$.id",
+    )),
+    *(f"json_extract(k, '{path}')" for path in ("$.a", "$.a.b", "$.id", "$.a[0]")),
+    "try_cast(json_extract_scalar(k, '$.id') AS bigint)", "json_extract_scalar(t, '$.a')",
+    "upper(json_extract_scalar(k, '$.c'))",
+)  # fmt: skip
+ARRAYS = (
+    "cardinality(e)", "cardinality(f)", "contains(e, 3)", "contains(e, j)", "contains(f, 'a')", "contains(f, t)",
+    "element_at(e, 1)", "element_at(e, -1)", "element_at(f, 9)", "element_at(e, i)", "array_join(f, ',')",
+    "array_join(e, '-')"
+)  # fmt: skip
+TRIED = (
+    "try(CAST(t AS bigint))", "try(CAST(t AS date))", "try(CAST(t AS double))", "try(CAST(substr(t, 1, 4) AS integer))",
+    "try(p / q)", "try(round(d, 2))", "try(CAST(d AS decimal(12,2)))",
+    "coalesce(try(CAST(t AS decimal(10,2))), 0)",
+)  # fmt: skip
+TURNS = (
+    *(f"{name}(d)" for name in ("sin", "cos", "tan", "atan", "asin", "acos", "cbrt", "degrees", "radians")),
+    "sin(radians(d))",
+)
+PATTERNS = (
+    *(f"regexp_like(t, '{pattern}')" for pattern in (
+        r"^\d+$", r"\d{4}-\d\d-\d\d", r"^[a-z ]+,?", r"(?i)^INF|nan$", r"\s\S", r"^-?[0-9]*\.[0-9]+$", r"a.b|\+7$",
+        "^$", "x*",
+        r"[^0-9a-z]", r"\w+\W\w+$", r"[1-9-]0{2,}?",
+    )),
+    *(f"regexp_extract(u, '{pattern}')" for pattern in (
+        r"\d+", r"[a-z]+ (foo|bar)", r"o*", r"^w.*?\d", r"a|ab", r"(?:,|b).*",
+    )),
+    r"regexp_extract(t, '(\d+)-(\d+)', 2)", r"regexp_extract(u, 'word(\d*) ', 1)",
+    r"regexp_extract(t, '^(.+)\.(.*)$', 1)",
+    r"regexp_replace(u, '\d+', '#')", r"regexp_replace(u, '[aeiou]')", r"regexp_replace(t, '0+?', '00')",
+    r"regexp_replace(u, '(o|oo),?', 'x')",
+)  # fmt: skip
+EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *TRIED, *TURNS, *PATTERNS)

@@ -184,8 +184,12 @@ def test_spark_reads_what_is_beyond(reader: Reader, lake: Any) -> None:
     assert isinstance(reader.work("SELECT id FROM t", embedded_engine_max_scan_rows="1999"), RunOnSpark)
     by_rows = "SELECT CAST(name AS json) FROM t"
     assert isinstance(reader.work(by_rows), RunLocally)
-    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="1999"), RunOnSpark)
-    assert isinstance(reader.work('SELECT "$path" FROM t'), RunOnSpark)
+    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="500"), RunLocally)
+    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="499"), RunOnSpark), "four times, on both"
+    on_spark_alone = "SELECT levenshtein_distance(name, 'n') FROM t"
+    assert isinstance(reader.work(on_spark_alone, embedded_engine_max_program_rows="2000"), RunLocally)
+    assert isinstance(reader.work(on_spark_alone, embedded_engine_max_program_rows="1999"), RunOnSpark)
+    assert isinstance(reader.work('SELECT "$deleted" FROM t'), RunOnSpark)
 
 
 def test_programs_for_some_rows_alone_are_no_reason_for_spark(reader: Reader, lake: Any) -> None:
@@ -198,14 +202,46 @@ def test_programs_for_some_rows_alone_are_no_reason_for_spark(reader: Reader, la
 def test_what_the_embedded_engine_cannot_read_is_told(reader: Reader, lake: Any) -> None:
     lake.create("t", [numbered(0, 10)])
     with pytest.raises(
-        ProcessionError, match=r"The embedded engine cannot run this query: lab\.db\.t .*it reads \$path"
+        ProcessionError, match=r"The embedded engine cannot run this query: lab\.db\.t .*it reads \$deleted"
     ):
-        reader.work('SELECT "$path" FROM t', engine="embedded")
+        reader.work('SELECT "$deleted" FROM t', engine="embedded")
     text = str(reader.work("EXPLAIN SELECT id FROM t").rows[0][0])
     assert "the embedded engine runs it: it reads " in text
     assert "in 10 rows of 1 files" in text
-    text = str(reader.work('EXPLAIN SELECT "$path" FROM t').rows[0][0])
-    assert "Spark runs it: lab.db.t is read by Spark alone: it reads $path" in text
+    text = str(reader.work('EXPLAIN SELECT "$deleted" FROM t').rows[0][0])
+    assert "Spark runs it: lab.db.t is read by Spark alone: it reads $deleted" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "programs"),
+    [
+        ("SELECT id + 1, lower(name), CAST(id AS varchar) FROM t", {}, None),
+        ("SELECT CAST(name AS bigint) FROM t", {}, None),
+        ("SELECT levenshtein_distance(name, 'it''s \\'), CAST(name AS json) FROM t", {},
+         "cast(varchar as json), levenshtein_distance"),
+        ("SELECT levenshtein_distance(name, 'it''s \\'), CAST(name AS json) FROM t", {"engine": "spark"},
+         "cast(varchar as json)"),
+        ("SELECT id FROM t WHERE try(id / (id - 5)) > 2", {}, "divide, subtract, try"),
+        ("SELECT approx_set(id) FROM t", {}, "approx_set"),
+    ],
+)  # fmt: skip
+def test_explain_names_what_runs_row_by_row(
+    reader: Reader, lake: Any, query: str, given: dict[str, str], programs: str | None
+) -> None:
+    lake.create("t", [numbered(0, 10)])
+    lines = str(reader.work(f"EXPLAIN {query}", **given).rows[0][0]).splitlines()
+    assert [line for line in lines if line.startswith("Programs: ")] == (
+        [f"Programs: {programs}: row by row, as programs"] if programs else []
+    )
+
+
+def test_explain_tells_the_engine_that_programs_choose(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 10)])
+    text = str(
+        reader.work("EXPLAIN SELECT levenshtein_distance(name, 'x') FROM t", embedded_engine_max_program_rows="9").rows
+    )
+    assert "Engine: Spark runs it: levenshtein_distance would run as programs for 10 rows" in text
+    assert "Programs: " not in text
 
 
 def rewritten(table: Any, change: Callable[[str], str]) -> None:
@@ -341,3 +377,80 @@ def test_row_groups_that_a_filter_excludes_are_not_decoded(
     found = reader.rows(f"SELECT id, kept FROM t WHERE {condition}").to_pylist()
     assert sorted((row["id"],) for row in found) == sorted(wanted)
     assert all(row["kept"] == [row["id"]] for row in found)
+
+
+@pytest.mark.parametrize("by", ["database", "kernels"])
+def test_the_place_of_a_row(reader: Reader, lake: Any, foreign: Any, by: str) -> None:
+    """As PyIceberg lists files and pyarrow reads them: rows keep their number, whatever is deleted before them."""
+    table = lake.create("t", [numbered(start, 3000) for start in (0, 3000)], properties=GROUPS)
+    first, second = (next(iter(table.scan(row_filter=f"id = {i}").plan_files())).file.file_path for i in (0, 3000))
+    if by == "database":
+        foreign.delete_positions(table, {second: [0, 1500]})
+    else:
+        foreign.delete_equal(table, pa.table({"id": pa.array([3000, 4500], pa.int64())}))
+    expected = {}
+    for path in (first, second):
+        ids = pq.read_table(path.removeprefix("file://"), columns=["id"])["id"].to_pylist()
+        expected |= {number: (path, place) for place, number in enumerate(ids) if number not in (3000, 4500)}
+    query = 'SELECT id, "$path", _file, _pos FROM t'
+    found = tuples(reader, query)
+    assert {number: (path, place) for number, path, _, place in found} == expected
+    assert all(path == file for _, path, file, _ in found)
+    some = tuples(reader, f"{query} WHERE id BETWEEN 4490 AND 4510 AND _pos <> 1495")
+    assert {number: (path, place) for number, path, _, place in some} == {
+        i: expected[i] for i in range(4490, 4511) if i not in (4495, 4500)
+    }
+    assert dict(tuples(reader, 'SELECT "$path", count(*) FROM t GROUP BY 1')) == {first: 3000, second: 2998}
+    assert sorted(tuples(reader, "SELECT _pos FROM t WHERE _pos < 2")) == [(0,), (1,), (1,)]
+
+
+def tuples(reader: Reader, query: str) -> list[tuple[Any, ...]]:
+    found = reader.rows(query)
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+GROUPS = {"write.parquet.row-group-limit": "1000"}
+
+
+def test_files_of_other_paths_are_not_read(reader: Reader, lake: Any) -> None:
+    table = lake.create("t", [numbered(start, 10) for start in (0, 10, 20)])
+    paths = sorted(task.file.file_path for task in table.scan().plan_files())
+    path = '"$path"'
+    for condition, kept, read in (
+        (f"{path} = '{paths[0]}'", [0], 1), (f"{path} IN ('{paths[0]}', '{paths[2]}')", [0, 2], 2),
+        (f"{path} > '{paths[1]}'", [2], 2), (f"{path} = 'elsewhere'", [], 0), (f"{path} LIKE 'file:%'", [0, 1, 2], 3),
+        (f"_file <> '{paths[1]}' AND id < 100", [0, 2], 3),
+    ):  # fmt: skip
+        query = f"SELECT {path}, id FROM t WHERE {condition}"
+        assert len(reader.scan(reader.work(query, engine="embedded")).task.inputs) == read, condition
+        assert {path for path, _ in tuples(reader, query)} == {paths[i] for i in kept}, condition
+
+
+def test_the_sequence_number_of_a_rows_file(reader: Reader, lake: Any) -> None:
+    table = lake.create("t", [numbered(0, 10), numbered(10, 10)])
+    numbers = {
+        entry["data_file"]["file_path"]: entry["sequence_number"] for entry in table.inspect.entries().to_pylist()
+    }
+    assert dict(tuples(reader, 'SELECT DISTINCT "$path", "$data_sequence_number" FROM t')) == numbers
+    assert sorted(numbers.values()) == [1, 2]
+
+
+def test_a_tables_own_column_has_its_name(reader: Reader, lake: Any) -> None:
+    lake.create("t", [pa.table({"_pos": pa.array([7, 8], pa.int64()), "file_row_number": ["a", "b"]})])
+    found = tuples(reader, 'SELECT _pos, file_row_number, "$path" IS NULL FROM t ORDER BY 1')
+    assert found == [(7, "a", False), (8, "b", False)]
+
+
+def test_a_with_query_over_a_table_is_computed_once(reader: Reader, lake: Any) -> None:
+    """Each of its scans has a transaction of its own; the uses want different columns."""
+    lake.create("t", [numbered(0, 100)])
+    query = (
+        "WITH g AS (SELECT id % 7 AS k, sum(id) AS s, count(*) AS n FROM t GROUP BY 1) SELECT k, s FROM g "
+        "WHERE s = (SELECT max(s) FROM g) OR n = (SELECT max(n) FROM g) OR s < (SELECT min(n) FROM g) ORDER BY k"
+    )
+    work = reader.work(query, engine="embedded")
+    assert work.sql.count("AS MATERIALIZED") == 2, "and the three numbers of it at once"
+    assert len(work.inputs) == 1
+    with duckdb.connect() as oracle:
+        oracle.register("t", numbered(0, 100))
+        assert tuples(reader, query) == oracle.execute(query).fetchall()

@@ -95,3 +95,15 @@ def test_sizes_add_up(rule_cases: RuleCases) -> None:
     choice = choose_engine(plan, lambda _scan: _lake(next(sizes)), LIMITS)
     assert (choice.embedded, choice.why[:15]) == (False, "it reads 300MB ")
     assert len(list(scans(plan))) == 2
+
+
+@pytest.mark.parametrize("size", [LOCAL_BYTES, LOCAL_BYTES + 1, None])
+def test_databases_beside_lakes(rule_cases: RuleCases, size: int | None) -> None:
+    """What nobody knows the size of is tried, up to a limit."""
+    _, plan = rule_cases.planned(TIDY[1], KEYS)
+    remote = JdbcRelation("shop", "SELECT 1", (), (), size)
+    for engine in ("auto", "embedded"):
+        relations = iter((_lake(), remote))
+        choice = choose_engine(plan, lambda _scan, found=relations: next(found), EngineLimits(engine))  # type: ignore[misc]
+        assert choice.embedded is (engine == "embedded" or size != LOCAL_BYTES + 1)
+        assert choice.most_sent_bytes == (LOCAL_BYTES if size is None and engine == "auto" else None)

@@ -19,17 +19,32 @@ from coordinator.values.python_functions import PythonFunction
 from shared.plan.nodes import OutputNode
 
 SUMS = "WITH sums AS (SELECT o_custkey k, sum(o_totalprice) s, count(*) n FROM orders GROUP BY o_custkey) "
+BOTH = "orders JOIN customer ON o_custkey = c_custkey"
+CHOSEN = "lineitem WHERE l_orderkey IN (SELECT o_orderkey FROM orders WHERE o_custkey < 100)"
 TEXTS = {
     "SELECT a.k, b.s FROM sums a JOIN sums b ON a.k = b.k AND a.s > 300000": 1,
     "SELECT k, s FROM sums WHERE s = (SELECT max(s) FROM sums)": 1,
     "SELECT k FROM sums WHERE s > 300000 AND k IN (SELECT k FROM sums WHERE s < 400000) ORDER BY k": 1,
+    # Uses want different columns: all of them are computed at once.
+    "SELECT a.k, a.s FROM sums a WHERE a.n = (SELECT max(n) FROM sums)": 1,
+    "SELECT (SELECT max(s) FROM sums), (SELECT min(n) FROM sums), (SELECT max(n) FROM sums)": 1,
+    f"SELECT x.m, y.m FROM (SELECT max(o_totalprice) m FROM {BOTH} WHERE c_acctbal > 0) x, "
+    f"(SELECT max(c_name) m FROM {BOTH} WHERE c_acctbal > 0) y": 1,
+    f"SELECT x.m, y.m FROM (SELECT max(o_totalprice) m FROM {BOTH} WHERE c_acctbal > 0) x, "
+    f"(SELECT max(c_name) m FROM {BOTH} WHERE c_acctbal > 1) y": 0,
+    "SELECT x.m, y.m FROM (SELECT max(o_totalprice) m FROM orders LEFT JOIN customer ON o_custkey = c_custkey) x, "
+    "(SELECT max(c_name) m FROM orders JOIN customer ON o_custkey = c_custkey) y": 0,
+    "SELECT x.n, y.n FROM (SELECT o_custkey k, count(*) n FROM orders GROUP BY 1) x JOIN (SELECT o_orderpriority k, "
+    "sum(o_totalprice) n FROM orders GROUP BY 1) y ON x.n = y.n": 0,
+    f"SELECT x.m, y.m, y.n FROM (SELECT sum(l_quantity) m FROM {CHOSEN}) x, "
+    f"(SELECT sum(l_quantity) m, max(l_comment) n FROM {CHOSEN}) y": 1,
     # Each use has its own rows once filters are where they belong.
     "SELECT a.s, b.s FROM sums a, sums b WHERE a.k = 1 AND b.k = 2": 0,
     "SELECT count(*) FROM sums": 0,
     "SELECT a.n + b.n FROM (SELECT count(*) n FROM orders WHERE random() < 2) a, "
     "(SELECT count(*) n FROM orders WHERE random() < 2) b": 0,
     "SELECT x.n, y.n FROM (SELECT count(*) n FROM orders) x, (SELECT count(*) n FROM lineitem) y": 0,
-    "SELECT x.n, y.n FROM (SELECT count(*) n FROM orders) x, (SELECT count(o_comment) n FROM orders) y": 0,
+    "SELECT x.n, y.n FROM (SELECT count(*) n FROM orders) x, (SELECT count(o_comment) n FROM orders) y": 1,
 }
 Run = Callable[[str], tuple[str, list[Any]]]
 

@@ -19,7 +19,7 @@ from coordinator.connectors.iceberg.handles import (
     table_handle,
 )
 from coordinator.connectors.iceberg.numbers import whole_number
-from coordinator.connectors.iceberg.row_position import row_lineage
+from coordinator.connectors.iceberg.row_position import hidden_columns
 from coordinator.connectors.iceberg.statistics.columns import distinct_values
 from coordinator.connectors.iceberg.types import presto_type
 from coordinator.vocabulary.table_versions import digest
@@ -117,7 +117,7 @@ def describe(
         row_count=_exact_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),
-        hidden_columns=(*HIDDEN_COLUMNS, *row_lineage(table)),
+        hidden_columns=(*HIDDEN_COLUMNS, *hidden_columns(table)),
         distinct_values=distinct_values(table, snapshot),
     )
 

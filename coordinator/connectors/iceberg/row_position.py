@@ -64,10 +64,11 @@ _LINEAGE = (
 )
 
 
-def row_lineage(table: Table) -> tuple[ColumnMetadata, ...]:
-    """Row lineage, which tables of version 3 have: hidden columns."""
+def hidden_columns(table: Table) -> tuple[ColumnMetadata, ...]:
+    """A row's place, and row lineage, which tables of version 3 have; a table's own columns of these names win."""
     own = {field.name.lower() for field in table.schema().fields}
-    return tuple(c for c in _LINEAGE if c.name not in own) if table.format_version >= 3 else ()
+    lineage = _LINEAGE if table.format_version >= 3 else ()
+    return tuple(c for c in (FILE, POSITION, *lineage) if c.name not in own)
 
 
 def row_position(catalog: TableCatalog, decoded: DecodedSizes, scan: TableScanNode) -> RowPositionDescriptor | str:

@@ -7,17 +7,22 @@ import mmap
 import pickle
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import assert_never
 
 import pyarrow as pa
 
 from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
 from coordinator.engine.execution import Execution, QueryProgress
+from coordinator.engine.local_inputs import LocalInput
+from coordinator.engine.processes.messages import KIND, WANTED
 from coordinator.engine.processes.nursery import EMBEDDED, Nursery
 from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, ProcessPool
 from coordinator.engine.processes.process import EngineProcess, ProcessEndedError
+from coordinator.engine.processes.sent_rows import SentRows
+from coordinator.engine.streams import unreadable
 from coordinator.kernels.file_scan import FileScan
 from shared.errors import ErrorCode, ProcessionError
 
@@ -35,20 +40,28 @@ class EmbeddedEngine:
         self._lock = threading.Lock()
         self._prepared = False
 
-    def run(self, sql: str, scans: Mapping[str, FileScan], execution: Execution) -> Iterator[pa.RecordBatch]:
+    def run(
+        self,
+        sql: str,
+        scans: Mapping[str, FileScan],
+        execution: Execution,
+        inputs: Sequence[LocalInput] = (),
+        most_bytes: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """The result of one statement; blocks until it is complete, since it is read from a file.
 
-        Raises ProcessionError with Presto's texts; EXCEEDED_LOCAL_MEMORY_LIMIT when the process died of it or none
-        came free: Spark may do it then. Cancelling the execution ends the process.
+        ``inputs`` are what it reads beside files of tables, ``most_bytes`` how much may come of their streams.
+        Raises ProcessionError with Presto's texts; EXCEEDED_LOCAL_MEMORY_LIMIT when the process died of it or none came
+        free: Spark may do it then. Cancelling the execution ends the process.
         """
         progress = QueryProgress(total_splits=1, running_splits=1, phase="running on the embedded engine")
         execution.report_progress(progress)
+        sent = SentRows(inputs, most_bytes)
         process = self._pool.take(execution)
         killer, whole = Killer(process), False
         execution.on_cancel(killer.kill)
         try:
-            process.send(pickle.dumps(Statement(sql, dict(scans))))
-            answer: Answer = pickle.loads(process.receive())  # noqa: S301 - from our own child
+            answer = _answer(process, Statement(sql, dict(scans), dict(sent.files), sent.schemas), sent)
             whole = killer.disarm()
         except ProcessEndedError as error:
             execution.check_cancelled()
@@ -61,11 +74,15 @@ class EmbeddedEngine:
             case Failed():
                 execution.check_cancelled()
                 self._pool.count(failed=1)
+                if sent.broken is not None:
+                    raise unreadable(sent.broken)
                 raise ProcessionError(ErrorCode[answer.code], answer.message, retriable=answer.retriable)
             case Answered():
                 self._pool.count(answered=1)
                 execution.report_progress(_done(progress, scans, answer))
-                yield from _batches(answer.path, execution)
+                return _batches(_mapped(answer.path), execution)
+            case _:
+                assert_never(answer)
 
     def stats(self) -> EngineStats:
         """Now."""
@@ -111,11 +128,23 @@ def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answer
     )
 
 
-def _batches(path: str, execution: Execution) -> Iterator[pa.RecordBatch]:
-    """The stream in a file whose name goes at once: a coordinator that dies leaves nothing."""
+def _answer(process: EngineProcess, statement: Statement, sent: SentRows) -> Answer:
+    """Raises ProcessEndedError."""
+    process.send(pickle.dumps(statement))
+    while (frame := process.receive())[:KIND] == WANTED:
+        sent.send_next(process, frame[KIND:])
+    answer: Answer = pickle.loads(memoryview(frame)[KIND:])  # noqa: S301 - from our own child
+    return answer
+
+
+def _mapped(path: str) -> mmap.mmap:
+    """A file whose name goes at once: a coordinator that dies leaves nothing."""
     with Path(path).open("rb") as file:
         Path(path).unlink()
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _batches(mapped: mmap.mmap, execution: Execution) -> Iterator[pa.RecordBatch]:
     seen = 0
     for batch in pa.ipc.open_stream(pa.BufferReader(pa.py_buffer(mapped))):
         execution.check_cancelled()

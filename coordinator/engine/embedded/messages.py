@@ -20,10 +20,16 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL in DuckDB's dialect over scans by name. Storage keys in the scans are never shown."""
+    """SQL in DuckDB's dialect over scans by name, whose storage keys are never shown.
+
+    It may read other Parquet files by name, and streams by name that the coordinator sends as they are asked for.
+    """
 
     sql: str
     scans: dict[str, FileScan] = field(repr=False)
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    streams: dict[str, bytes] = field(default_factory=dict)
+    """Schemas as Arrow writes them."""
 
 
 @dataclass(frozen=True, slots=True)

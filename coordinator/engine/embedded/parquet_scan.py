@@ -17,7 +17,7 @@ from coordinator.kernels.cache import FOOTERS
 from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
-from coordinator.kernels.lineage import LAST_UPDATED, ROW_ID
+from coordinator.kernels.lineage import LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
 from coordinator.kernels.schema import FieldJson, arrow_type, field_id
 from coordinator.kernels.storage import is_local, normalize, resolve
 from coordinator.kernels.tasks import Input
@@ -71,7 +71,7 @@ def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], deleted: s
     By name: given a schema by field id, DuckDB knows nothing of how many rows there are, and joins in a bad order.
     """
     columns = ", ".join(
-        f"CAST({_column(stored)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
+        f"CAST({_column(stored, field, files)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
         for stored, field, name in zip(names, scan.task.fields, scan.schema.names, strict=True)
     )
     paths = ", ".join(text(local_path(item, scan)) for item in files)
@@ -82,8 +82,19 @@ def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], deleted: s
     return f"SELECT {columns} FROM {rows}"  # noqa: S608 - quoted
 
 
-def _column(stored: str | None) -> str:
+def _column(stored: str | None, field: FieldJson, files: Sequence[Input]) -> str:
+    if field["id"] == POSITION:
+        return f"stored.{_ROW}"
+    if field["id"] in NEVER_STORED:
+        values = [item.constants[str(field["id"])] for item in files]
+        each = ", ".join(text(value) if isinstance(value, str) else str(int(value)) for value in values)
+        return f"([{each}])[CAST(stored.{_FILE} AS BIGINT) + 1]"
     return "NULL" if stored is None else f"stored.{identifier(stored)}"
+
+
+def files_sql(paths: Sequence[str]) -> str:
+    """``SELECT`` of all columns of Parquet files that are alike."""
+    return f"SELECT * FROM read_parquet([{', '.join(map(text, paths))}], hive_partitioning=false)"  # noqa: S608 - quoted
 
 
 def local_path(item: Input, scan: FileScan) -> str:
@@ -113,7 +124,8 @@ def _names(item: Input, scan: FileScan) -> Names | None:
             FOOTERS.put(path, item.size, metadata)
         fields = list(metadata.schema.to_arrow_schema())
     names = {field.name.lower() for field in fields}
-    if len(names) < len(fields) or (item.positions and names & {_FILE, _ROW}):
+    asks_for_place = any(field["id"] in NEVER_STORED for field in scan.task.fields)
+    if len(names) < len(fields) or ((item.positions or asks_for_place) and names & {_FILE, _ROW}):
         return None  # DuckDB would call one of them otherwise
     stored = {field_id(field): field for field in fields}
     if None in stored:
@@ -124,6 +136,8 @@ def _names(item: Input, scan: FileScan) -> Names | None:
 
 def _name(stored: Any, field: FieldJson, item: Input) -> str | None:
     """What the file calls the column; None for one that it lacks and that is NULL then."""
+    if field["id"] in NEVER_STORED:
+        return None
     if field["id"] in (ROW_ID, LAST_UPDATED):
         return _OTHERWISE
     if stored is not None:

@@ -40,7 +40,8 @@ class EmbeddedSettings(Settings):
         alias="embedded-engine.max-program-rows",
         ge=0,
         description="How many rows such a query may read when it calls functions that run row by row, which take"
-        " some microseconds each.",
+        " some microseconds each; every such function counts the rows once, and four times as many are allowed where"
+        " Spark runs them row by row too.",
     )
     processes: int = Field(
         2,

@@ -21,6 +21,7 @@ import pyarrow as pa
 from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.parquet_scan import (
     deleted_rows,
+    files_sql,
     identifier,
     local_path,
     parquet_files,
@@ -31,7 +32,8 @@ from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
 from coordinator.engine.processes.memory import limit_memory
-from coordinator.engine.processes.messages import pieces
+from coordinator.engine.processes.messages import END, pieces
+from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.file_scan import FileScan, scan_reader
@@ -54,17 +56,17 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     database = _database(settings)
     _send(answers, Answered(""))
     while (statement := _received(requests)) is not None:
-        answer = answered(database, statement, settings)
+        answer = answered(database, statement, settings, PulledRows(requests, answers))
         _send(answers, answer)
         database.close()
         pa.default_memory_pool().release_unused()
         database = _database(settings)
 
 
-def answered(database: Any, statement: Statement, settings: EngineSettings) -> Answer:
+def answered(database: Any, statement: Statement, settings: EngineSettings, pulled: PulledRows) -> Answer:
     """The result in a file, or why there is none."""
     try:
-        return _answer(database, statement, settings)
+        return _answer(database, statement, settings, pulled)
     except ProcessionError as error:
         return Failed(error.code.name, error.message, error.retriable)
     except KernelError as error:
@@ -77,9 +79,11 @@ def answered(database: Any, statement: Statement, settings: EngineSettings) -> A
         return Failed("EXCEEDED_LOCAL_MEMORY_LIMIT", "Query exceeded the embedded engine's memory limit")
 
 
-def _answer(database: Any, statement: Statement, settings: EngineSettings) -> Answered:
+def _answer(database: Any, statement: Statement, settings: EngineSettings, pulled: PulledRows) -> Answered:
     began = time.process_time()
-    _open_scans(database, statement.scans)
+    for name, stream in pulled.streams(statement.streams).items():
+        database.register(name, stream)
+    _open_scans(database, statement.scans, statement.files)
     register_functions(database, statement.sql, set())
     database.execute("SET python_enable_replacements = false")
     database.execute("SET lock_configuration = true")
@@ -103,10 +107,10 @@ def _check_size(written: int, settings: EngineSettings) -> None:
         raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
 
 
-def _open_scans(database: Any, scans: dict[str, FileScan]) -> None:
-    """Makes the scans known, and lets the database open their files alone."""
-    selects: dict[str, list[str]] = {}
-    paths: list[str] = []
+def _open_scans(database: Any, scans: dict[str, FileScan], others: dict[str, tuple[str, ...]]) -> None:
+    """Makes scans and files of ``others`` known, and lets the database open these files alone."""
+    selects: dict[str, list[str]] = {name: [files_sql(files)] for name, files in others.items()}
+    paths: list[str] = [path for files in others.values() for path in files]
     for name, scan in scans.items():
         selects[name] = []
         plain: set[str] = set()
@@ -155,4 +159,4 @@ def _received(requests: BinaryIO) -> Any:
 
 
 def _send(answers: BinaryIO, answer: Answer) -> None:
-    send(answers, pickle.dumps(answer))
+    send(answers, END, pickle.dumps(answer))

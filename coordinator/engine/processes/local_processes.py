@@ -14,11 +14,9 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from coordinator.engine.execution import Execution, QueryProgress
-from coordinator.engine.local_inputs import ArrowInput, FilesInput, LocalInput
+from coordinator.engine.local_inputs import LocalInput
 from coordinator.engine.processes.messages import (
     BATCH,
-    BROKEN,
-    END,
     KIND,
     SCHEMA,
     WANTED,
@@ -27,9 +25,10 @@ from coordinator.engine.processes.messages import (
 )
 from coordinator.engine.processes.nursery import LOCAL, Nursery
 from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, ProcessPool
-from coordinator.engine.processes.process import Buffer, EngineProcess, ProcessEndedError
+from coordinator.engine.processes.process import EngineProcess, ProcessEndedError
+from coordinator.engine.processes.sent_rows import SentRows
 from coordinator.engine.processes.watch import MemoryWatch
-from coordinator.engine.streams import reader_of, unreadable
+from coordinator.engine.streams import unreadable
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -96,23 +95,13 @@ def _answers(
     process: EngineProcess, execution: Execution, sql: str, inputs: Sequence[LocalInput]
 ) -> Generator[pa.RecordBatch, None, ProcessionError | None]:
     """The rows; returns how the statement failed, None when it did not. Raises ProcessEndedError."""
-    files = {made.name: made.paths for made in inputs if isinstance(made, FilesInput)}
-    streams = {made.name: reader_of(made.rows) for made in inputs if isinstance(made, ArrowInput)}
-    schemas = {name: reader.schema.serialize().to_pybytes() for name, reader in streams.items()}
-    process.send(pickle.dumps(LocalStatement(sql, files, schemas)))
-    readers, schema = list(streams.values()), pa.schema([])
-    broken: Exception | None = None
+    sent, schema = SentRows(inputs), pa.schema([])
+    process.send(pickle.dumps(LocalStatement(sql, dict(sent.files), sent.schemas)))
     while True:
         frame = pa.py_buffer(process.receive())
         kind, body = frame.slice(0, KIND).to_pybytes(), frame.slice(KIND)
         if kind == WANTED:
-            try:
-                process.send(*_next(readers[int(body.to_pybytes())]))
-            except ProcessEndedError:
-                raise
-            except Exception as error:
-                broken = error
-                process.send(BROKEN)
+            sent.send_next(process, body.to_pybytes())
         elif kind == SCHEMA:
             schema = pa.ipc.read_schema(body)
         elif kind == BATCH:
@@ -121,16 +110,7 @@ def _answers(
         else:
             ended = json.loads(body.to_pybytes())
             execution.report_progress(QueryProgress(cpu_seconds=ended["cpu_seconds"]))
-            return _failure(ended, broken)
-
-
-def _next(reader: pa.RecordBatchReader) -> tuple[Buffer, ...]:
-    """The next rows of an input as a frame. Raises whatever its source raises."""
-    try:
-        batch = reader.read_next_batch()
-    except StopIteration:
-        return (END,)
-    return BATCH, batch.serialize()
+            return _failure(ended, sent.broken)
 
 
 def _failure(ended: Mapping[str, object], broken: Exception | None) -> ProcessionError | None:

@@ -10,8 +10,7 @@ import json
 import logging
 import pickle
 import time
-from collections.abc import Iterator, Sequence
-from threading import Lock
+from collections.abc import Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -21,18 +20,16 @@ from coordinator.engine.local_inputs import ArrowInput, FilesInput, LocalInput
 from coordinator.engine.processes.memory import limit_memory
 from coordinator.engine.processes.messages import (
     BATCH,
-    BROKEN,
     END,
-    KIND,
     SCHEMA,
-    WANTED,
     LocalProcessSettings,
     LocalStatement,
     pieces,
 )
+from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.engine.uncancelled import Uncancelled
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ProcessionError
 
 _LOG = logging.getLogger(__name__)
 
@@ -74,10 +71,9 @@ def _answered(
 
 
 def _send_rows(engine: LocalEngine, statement: LocalStatement, requests: BinaryIO, answers: BinaryIO) -> None:
-    pull = _Pull(requests, answers)
     inputs: list[LocalInput] = [FilesInput(name, paths) for name, paths in statement.files.items()]
-    for number, (name, schema) in enumerate(statement.streams.items()):
-        inputs.append(ArrowInput(name, pull.stream(number, pa.ipc.read_schema(pa.py_buffer(schema)))))
+    streams = PulledRows(requests, answers).streams(statement.streams)
+    inputs += [ArrowInput(name, stream) for name, stream in streams.items()]
     first = True
     for batch in engine.run(statement.sql, Uncancelled(), inputs):
         if first:
@@ -85,26 +81,3 @@ def _send_rows(engine: LocalEngine, statement: LocalStatement, requests: BinaryI
             first = False
         for piece in pieces(batch):
             send(answers, BATCH, piece.serialize())
-
-
-class _Pull:
-    """The statement's input streams: the coordinator makes the next rows of one when it is asked for them."""
-
-    def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
-        self._requests, self._answers = requests, answers
-        self._lock = Lock()
-
-    def stream(self, number: int, schema: pa.Schema) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(schema, self._batches(number, schema))
-
-    def _batches(self, number: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        while True:
-            with self._lock:
-                send(self._answers, WANTED, str(number).encode())
-                frame = received(self._requests)
-            kind = BROKEN if frame is None else frame[:KIND]
-            if kind == END:
-                return
-            if frame is None or kind != BATCH:
-                raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The stream of an input broke")
-            yield pa.ipc.read_record_batch(pa.py_buffer(frame).slice(KIND), schema)

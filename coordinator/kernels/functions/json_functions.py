@@ -98,7 +98,12 @@ def _extract(text: str, path: str) -> str | None:
     path_of(path)
     value = _read(text)
     found = _MISSING if value is _MISSING else find(value, path)
-    return None if found is _MISSING else written(found)
+    return None if found is _MISSING else _encodable(written(found))
+
+
+def _encodable(text: str) -> str:
+    """Half of a pair of surrogates is no character: Java writes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _extract_scalar(text: str, path: str) -> str | None:
@@ -109,7 +114,7 @@ def _extract_scalar(text: str, path: str) -> str | None:
         return None
     if isinstance(found, Number):
         return found.text
-    return found if isinstance(found, str) else written(found)
+    return _encodable(found) if isinstance(found, str) else written(found)
 
 
 def _size(text: str, path: str) -> int | None:

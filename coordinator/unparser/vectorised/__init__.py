@@ -11,16 +11,21 @@ from sqlglot import exp
 from coordinator.expressions.builders import NAMESPACE, typed
 from coordinator.unparser.program_choice import carries_zone
 from coordinator.unparser.programs import Unparse, python_call
+from coordinator.unparser.vectorised.arrays import ARRAYS
 from coordinator.unparser.vectorised.casts import cast_form
 from coordinator.unparser.vectorised.dates import DATES
 from coordinator.unparser.vectorised.form import Asked, Form, Rule
+from coordinator.unparser.vectorised.jsons import JSONS
 from coordinator.unparser.vectorised.maths import MATHS
+from coordinator.unparser.vectorised.patterns import PATTERNS
 from coordinator.unparser.vectorised.texts import TEXTS
 from coordinator.values.python_functions import runs_programs
 from coordinator.values.type_names import type_name
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
-RULES: dict[str, Rule] = {**TEXTS, **MATHS, **DATES, "$operator$cast": cast_form, "try_cast": cast_form}
+RULES: dict[str, Rule] = {
+    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, "$operator$cast": cast_form, "try_cast": cast_form
+}  # fmt: skip
 _LONGEST = 20_000
 """Characters of SQL, arguments stand in it several times; beyond them a program is better."""
 _SAME = ("boolean", "varchar")
@@ -28,8 +33,9 @@ _SAME = ("boolean", "varchar")
 
 def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
     """The call in DuckDB's SQL; None when there is no such form of it."""
-    rule = _rule(node)
-    form = None if rule is None else _form(node, rule, unparse)
+    called = _tried(node)
+    rule = None if called is None else _rule(called)
+    form = None if called is None or rule is None else _form(called, rule, unparse)
     if form is None:
         return None
     value = _typed(form.value, node)
@@ -39,6 +45,28 @@ def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
     # Said once: what stands twice would be computed ahead, for all rows and in full.
     missing = f"WHEN {' OR '.join(f'{v} IS NULL' for v in form.reads)} THEN NULL" if form.reads else ""
     return exp.Var(this=f"(CASE {missing} WHEN {' AND '.join(form.plain)} THEN {value} ELSE {rest} END)")
+
+
+def _tried(node: Call) -> Call | None:
+    """The call, or the one that TRY holds where nothing in it can fail but what a program decides; None for others."""
+    thunk = node.arguments[0] if node.arguments else None
+    if not _is_try(node):
+        return node
+    if not isinstance(thunk, Lambda) or not isinstance(thunk.body, Call) or not _is_safe(thunk.body):
+        return None
+    return thunk.body
+
+
+def _is_try(node: Call) -> bool:
+    handle = node.functionHandle
+    return isinstance(handle, StaticFunctionHandle) and handle.signature.name.endswith("$internal$try")
+
+
+def _is_safe(node: RowExpression) -> bool:
+    """Whether each part is a column, a literal, or a call with a form."""
+    if isinstance(node, Variable | Constant):
+        return True
+    return isinstance(node, Call) and _rule(node) is not None and all(map(_is_safe, node.arguments))
 
 
 def _rule(node: RowExpression) -> Rule | None:

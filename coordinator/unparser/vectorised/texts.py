@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-from coordinator.expressions.builders import value_of
 from coordinator.kernels.functions.text import BLANKS
 from coordinator.unparser.vectorised.form import Asked, Form, Rule, known, quoted
-from shared.plan.expressions import Call, Constant
 
 _LONGEST = (1 << 31) - 1
 _LARGE = 1 << 24
-_WORDS = re.compile(r"[A-Za-z0-9 _,:/@=-]+(\|[A-Za-z0-9 _,:/@=-]+)*")
-"""Patterns that mean the same in every library."""
 
 
 def _texts(asked: Asked, count: int) -> bool:
@@ -109,20 +103,9 @@ def _pad(function: str) -> Rule:
     return rule
 
 
-def _regexp_like(asked: Asked) -> Form | None:
-    """Literal words, one of which occurs."""
-    pattern = asked.node.arguments[1]
-    inner = pattern.arguments[0] if isinstance(pattern, Call) else pattern
-    text = value_of(inner) if isinstance(inner, Constant) else None
-    if not isinstance(text, str) or not _WORDS.fullmatch(text) or asked.bases[0] != "varchar":
-        return None
-    parts = [f"contains({asked.arguments[0]}, {quoted(word)})" for word in text.split("|")]
-    return Form(f"({' OR '.join(parts)})")
-
-
 TEXTS: dict[str, Rule] = {
     "length": _length, "upper": _of_ascii("upper"), "reverse": _of_ascii("reverse"), "substr": _substr,
     "substring": _substr, "trim": _trim("trim", 1, -1), "ltrim": _trim("ltrim", 1), "rtrim": _trim("rtrim", -1),
     "replace": _replace, "split_part": _split_part, "strpos": _strpos, "ends_with": _ends_with,
-    "lpad": _pad("lpad"), "rpad": _pad("rpad"), "regexp_like": _regexp_like,
+    "lpad": _pad("lpad"), "rpad": _pad("rpad"),
 }  # fmt: skip

@@ -239,6 +239,9 @@ def test_paths_tell_what_a_table_is_partitioned_by(ruled: Ruled, transform: str)
             ruled.rules(tables=[{**read, **more, "columns": [{"name": "salary", "mask": "NULL"}]}])
             for each in (text, "SELECT id FROM (SELECT \"$path\" p, * FROM parts) WHERE p > 'a'"):
                 assert ruled.refused("bob", each) == (refused if tells else "")
+            assert ruled.refused("bob", text.replace('"$path"', "_file")) == (
+                refused.replace("$path", "_file") if tells else ""
+            )
             assert ruled.refused("bob", "SELECT id, salary FROM parts") == ""
         ruled.rules(tables=[{**read, "filter": "id < 3", "columns": [{"name": "id", "mask": "-id"}]}])
         assert ruled.refused("bob", text) == ""

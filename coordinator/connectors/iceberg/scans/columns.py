@@ -24,12 +24,20 @@ from coordinator.connectors.iceberg.handles import schema_of_json
 from coordinator.connectors.iceberg.opaque_types import is_spatial
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
+from coordinator.kernels.lineage import FILE, LAST_UPDATED, POSITION, ROW_ID, SEQUENCE
 from shared.plan.types import Type
 
 _PLAIN: tuple[type[IcebergType], ...] = (*PLAIN_TYPES, TimestamptzType, TimeType, UUIDType)
 _AS_OTHERS: Mapping[type[IcebergType], str] = {TimestampNanoType: "timestamp", TimestamptzNanoType: "timestamptz"}
 """Types whose values are read as those of another: nanoseconds are cut to microseconds."""
-_LINEAGE = {"_row_id": 2147483540, "_last_updated_sequence_number": 2147483539}
+_LINEAGE = {"_row_id": ROW_ID, "_last_updated_sequence_number": LAST_UPDATED}
+PATHS = ("$path", "_file")
+_MADE_UP: Mapping[str, tuple[int, str, str]] = {
+    **dict.fromkeys(PATHS, (FILE, "string", "varchar")),
+    "_pos": (POSITION, "long", "bigint"),
+    "$data_sequence_number": (SEQUENCE, "long", "bigint"),
+}
+"""Columns that are in no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,10 @@ def scan_columns(
         elif name in _LINEAGE and format_version >= 3:
             lineage = {"id": _LINEAGE[name], "name": name, "required": False, "type": "long"}
             found.append(ScanColumn(name, Type("bigint"), lineage, (_LINEAGE[name],)))
+        elif name in _MADE_UP:
+            number, stored, shown = _MADE_UP[name]
+            made = {"id": number, "name": name, "required": False, "type": stored}
+            found.append(ScanColumn(name, Type(shown), made, ()))
         else:
             return f"it reads {name}"
     return found

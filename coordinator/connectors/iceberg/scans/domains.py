@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -25,9 +25,12 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import TimestampNanoType, TimestamptzNanoType
 
 from coordinator.connectors.iceberg.opaque_types import is_opaque
+from coordinator.connectors.iceberg.scans.columns import PATHS
 from coordinator.kernels.row_groups_needed import Ranges
 from shared.plan.blocks import decode_constant
 
+Layout = Mapping[str, Any] | None
+"""A scan's connectorTableLayout."""
 _FLOATING = ("real", "double")
 _RANGED = frozenset(["tinyint", "smallint", "integer", "bigint", "date", "varchar"])
 _MAKE: Mapping[str, Any] = {
@@ -37,7 +40,7 @@ _MAKE: Mapping[str, Any] = {
 """Whose types do not tell that a column's name is taken for the column."""
 
 
-def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExpression:
+def predicate_of(layout: Layout, schema: Schema) -> BooleanExpression:
     """What ``push_predicate_into_table_layout`` wrote; domains that the table's types cannot hold let all through."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
@@ -45,7 +48,7 @@ def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExp
     return reduce(_and, terms, everything)
 
 
-def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
+def ranges_of(layout: Layout, schema: Schema) -> Ranges:
     """The same for the kernels, by field id: of integers, dates and texts, where NULL is not wanted."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     numbers = {field.name: field.field_id for field in schema.fields}
@@ -57,6 +60,22 @@ def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
         if number is not None and plain and "ranges" in values and not entry["domain"].get("nullAllowed"):
             found[number] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
     return found
+
+
+def path_filter(layout: Layout) -> Callable[[str], bool]:
+    """Whether rows of the file at a path may be wanted, by what is asked of ``$path``."""
+    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+    wanted: list[list[tuple[str | None, str | None]]] = []
+    for entry in entries:
+        values = entry["domain"]["values"]
+        if entry["column"] in PATHS and "ranges" in values and str(values["type"]).startswith("varchar"):
+            wanted.append([(_bound(each["low"]), _bound(each["high"])) for each in values["ranges"]])
+    return lambda path: all(any(_is_within(path, each) for each in ranges) for ranges in wanted)
+
+
+def _is_within(path: str, bounds: tuple[str | None, str | None]) -> bool:
+    low, high = bounds
+    return (low is None or low <= path) and (high is None or path <= high)
 
 
 def _bound(marker: Mapping[str, object]) -> Any:

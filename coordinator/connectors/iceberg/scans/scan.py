@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyiceberg.table import Table
 
@@ -16,11 +16,12 @@ from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
 from coordinator.connectors.iceberg.rewrite.planning.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
-from coordinator.connectors.iceberg.scans.domains import predicate_of, ranges_of
+from coordinator.connectors.iceberg.scans.domains import path_filter, predicate_of, ranges_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.storage import storage_of
+from coordinator.kernels.lineage import FILE, SEQUENCE
 from coordinator.kernels.row_groups_needed import Ranges
-from coordinator.kernels.tasks import Output, WriteTask
+from coordinator.kernels.tasks import Input, Output, WriteTask
 from shared.plan.nodes import TableHandle
 
 _NOWHERE = Output("", "")
@@ -71,7 +72,8 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
     if isinstance(files, str):
         return files
     may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
-    chosen = tuple(candidate for candidate in files if may_match(candidate.data))
+    of_path = path_filter(handle.connectorTableLayout)
+    chosen = tuple(each for each in files if of_path(each.data.path) and may_match(each.data))
     if (other := _other_format(chosen)) is not None:
         return other
     if not wanted and any(candidate.deletes for candidate in chosen):
@@ -105,6 +107,7 @@ def task_of(scan: Scan, storage: Mapping[str, str]) -> WriteTask:
     """The scan as the kernels read it."""
     slices = [Slice(candidate, candidate.data.size) for candidate in scan.files]
     inputs, positions, equality = inputs_with_deletes(slices, scan.table)
+    inputs = [_placed(item, candidate.data) for item, candidate in zip(inputs, scan.files, strict=True)]
     mapping = scan.table.name_mapping()
     return WriteTask(
         fields=[dict(column.field) for column in scan.columns],
@@ -115,6 +118,11 @@ def task_of(scan: Scan, storage: Mapping[str, str]) -> WriteTask:
         name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
         storage=storage_of(scan.table, storage),
     )
+
+
+def _placed(item: Input, data: LiveFile) -> Input:
+    """With what each row of the file is told of it."""
+    return replace(item, constants={**item.constants, str(FILE): data.path, str(SEQUENCE): data.sequence_number})
 
 
 def _bytes(file: LiveFile, wanted: frozenset[int]) -> int:
