@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from coordinator.cli.shell.context import Context, Relation, context_at
+from coordinator.cli.shell.context import Context, Place, Relation, context_at
 from coordinator.cli.shell.keywords import KEYWORDS
 from coordinator.cli.shell.names import Names, Procedure
 from coordinator.sql.reserved_words import RESERVED
 
+_WORDS: dict[Place, Sequence[str]] = {
+    "expression": KEYWORDS,
+    "nothing": KEYWORDS,
+    "relation": ("EXISTS", "IF", "LATERAL", "NOT", "TABLE", "UNNEST"),
+    "value": ("ARRAY", "FALSE", "MAP", "NULL", "TIMESTAMP", "TRUE"),
+}
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -72,12 +78,13 @@ class SqlCompleter(Completer):
                 yield from self._columns(context, catalog, schema)
                 if not context.qualifier:
                     yield from (Candidate(name, "function", is_name=False) for name in self._names.functions())
-            case "nothing":
+            case "value" | "nothing":
                 pass
             case _:
                 assert_never(context.place)
-        if not context.qualifier and context.place not in ("argument", "property", "procedure", "catalog", "schema"):
-            yield from (Candidate(word, "keyword", is_name=False) for word in KEYWORDS)
+        if not context.qualifier and not context.prefix.startswith('"'):
+            words = _WORDS.get(context.place, ())
+            yield from (Candidate(word, "keyword", is_name=False) for word in words)
 
     def _relations(self, before: tuple[str, ...], catalog: str | None, schema: str | None) -> Iterator[Candidate]:
         match before:

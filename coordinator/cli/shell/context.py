@@ -10,8 +10,9 @@ from coordinator.cli.shell.splitter import split_statements, unfinished
 from coordinator.sql.lexer import Tokens
 from shared.errors import ProcessionError
 
-Place = Literal["relation", "expression", "procedure", "argument", "property", "schema", "catalog", "nothing"]
-"""``schema`` is a place for a schema with or without its catalog; in ``nothing`` only keywords stand."""
+Place = Literal["relation", "expression", "procedure", "argument", "value", "property", "schema", "catalog", "nothing"]
+"""``schema`` is a place for a schema with or without its catalog; ``value`` is that of an argument; in ``nothing``
+only keywords stand."""
 
 _PATH = re.compile(r'((?:(?:\w+|"(?:[^"]|"")*")\s*\.\s*)*)("(?:[^"]|"")*|\w*)\Z')
 _PART = re.compile(r'"((?:[^"]|"")*)"|(\w+)')
@@ -145,7 +146,7 @@ def _in_call(tokens: list[_Token]) -> tuple[Place, tuple[str, ...]]:
     name = tuple(token.name for token in tokens[1:opening] if token.name is not None)
     depth = words.count("(") - words.count(")")
     at_argument = depth == 1 and words[-1] in ("(", ",")
-    return ("argument" if at_argument else "nothing"), name
+    return ("argument" if at_argument else "value"), name
 
 
 def _relations(tokens: list[_Token]) -> tuple[Relation, ...]:

@@ -71,11 +71,11 @@ def test_a_session(opened: Open, tmp_path: Path) -> None:
 def test_tab_completes_from_the_server(opened: Open) -> None:
     terminal = opened()
     terminal.type("SELECT count(*) FROM tpch.tiny.nat\t")
-    terminal.expect("ion")
+    terminal.expect("\x08ion")  # what the screen lacked of the name
     terminal.enter(";")
     terminal.expect(r" +25 \n")
     terminal.type("CALL iceberg.system.rewrite_data_f\t")
-    terminal.expect("iles")
+    terminal.expect("\x08iles")
     terminal.type("(table_n\t")
     terminal.expect(r"table_name =>")
     terminal.type("\x03")  # takes the line away
