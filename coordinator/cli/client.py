@@ -202,6 +202,9 @@ class StatementClient:
             raise ServerUnreachableError(
                 f"no answer from {self.server}: {error} (`procession up` starts a server here; --server names another)"
             ) from error
+        except UnicodeEncodeError as error:
+            found = ascii(error.object[error.start : error.end])
+            raise StatementError(f"{found} cannot be sent: names in headers are ASCII, statements are UTF-8") from error
         except httpx.HTTPStatusError as error:
             raise ServerUnreachableError(f"{self.server} is not taking statements: {error.response.text}") from error
         if response.status_code != httpx.codes.OK:

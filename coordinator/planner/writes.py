@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
-from coordinator.expressions.types import INTEGERS, Type, can_coerce, read_type
+from coordinator.expressions.types import INTEGERS, can_coerce, read_type
 from coordinator.planner.ddl import refuse_name_of_view, require_schema
 from coordinator.planner.object_names import (
     connector_of,
@@ -32,6 +32,7 @@ from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableFinishNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import output_variables
+from shared.plan.types import Type
 from shared.spi.catalog_changes import NewColumn, TableCreation
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.session import Session

@@ -27,6 +27,9 @@ from coordinator.cli.shell.runner import UNREACHABLE, Display
 from coordinator.cli.shell.shell import Shell
 from coordinator.cli.tls import Store
 
+_NAMES_SECONDS = 10.0
+"""Nobody waits longer for what Tab offers."""
+
 
 def run(options: Options) -> int:
     """0 when every statement succeeded, 1 when one failed, 2 when the server cannot be reached, 130 after Ctrl-C."""
@@ -50,10 +53,13 @@ def _run(options: Options) -> int:
     login, connection = _login(options), _connection(options)
     text = _text(options)
 
-    def connect(source: str = options.source) -> StatementClient:
+    def connect(source: str, connection: Connection = connection) -> StatementClient:
         return StatementClient(base, replace(session, source=source), login, connection)
 
-    with connect() as client:
+    def connect_for_names() -> StatementClient:
+        return connect(f"{options.source}-completion", replace(connection, timeout=_NAMES_SECONDS))
+
+    with connect(options.source) as client:
         shell = Shell(
             client,
             _display(options, interactive=text is None),
@@ -65,7 +71,7 @@ def _run(options: Options) -> int:
         try:
             if text is not None:
                 return shell.run_all(text)
-            return _prompt(shell, options, lambda: connect(f"{options.source}-completion"))
+            return _prompt(shell, options, connect_for_names)
         finally:
             shell.close()
 
@@ -136,7 +142,7 @@ def _text(options: Options) -> str | None:
         return options.execute
     try:
         if options.file is not None:
-            return options.file.read_text("utf-8")
+            return options.file.read_text("utf-8-sig")
         return None if sys.stdin.isatty() else sys.stdin.read()
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{options.file or 'standard input'} cannot be read: {error}") from error

@@ -47,11 +47,9 @@ class Names:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """End the connection."""
-        with self._lock:
-            if self._client is not None:
-                self._client.__exit__(None, None, None)
-                self._client = None
+        """End the connection, also while a thread waits for an answer."""
+        if self._client is not None:
+            self._client.__exit__(None, None, None)
 
     def forget(self) -> None:
         """Something was created, changed or dropped."""

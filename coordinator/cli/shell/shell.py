@@ -20,6 +20,7 @@ from coordinator.cli.shell.splitter import Typed, inputs, is_blank
 from coordinator.cli.shell.variables import is_name, substituted
 
 _WATCH_SECONDS = 2.0
+_DEEPEST = 16
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Shell:
     edited: str | None = None
     """What the next prompt begins with."""
     leaving: bool = False
+    depth: int = 0
+    """Files that are being read by ``\\i``, each by the one before."""
 
     def run_all(self, text: str) -> int:
         """Everything in order, up to the first that does not succeed; also a last statement without its end."""
@@ -156,10 +159,16 @@ class Shell:
 
     def _file(self, name: str) -> int:
         try:
-            text = Path(name).expanduser().read_text("utf-8")
+            text = Path(name).expanduser().read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             return self._refuse(f"{name} cannot be read: {error}")
-        return self.run_all(text)
+        if self.depth >= _DEEPEST:
+            return self._refuse(f"{name} is read by {_DEEPEST} files within each other")
+        self.depth += 1
+        try:
+            return self.run_all(text)
+        finally:
+            self.depth -= 1
 
     def _redirect(self, words: Sequence[str]) -> int:
         try:

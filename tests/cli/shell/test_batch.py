@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,22 @@ def test_what_the_server_is_given(procession: Any, server: str) -> None:
     session = httpx.get(f"{server}/v1/query/{query['queryId']}").json()["session"]
     assert (session["user"], session["source"], session["clientInfo"]) == ("ada", "nightly", "why")
     assert sorted(session["clientTags"]) == ["a", "b"]
+
+
+def test_what_no_header_can_carry_and_a_reader_that_leaves(procession: Any, server: str, tmp_path: Path) -> None:
+    done = procession("sql", server, "--user", "jürgen", "-e", "SELECT 1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "'\\xfc' cannot be sent: names in headers are ASCII, statements are UTF-8\n"
+    itself = tmp_path / "itself.sql"
+    itself.write_text(f"\ufeffSELECT 'once';\n\\i {itself}\n")
+    done = procession("sql", server, "-f", str(itself))
+    assert (done.returncode, done.stdout) == (1, '"once"\n' * 17)
+    assert done.stderr.count("\n") == 1
+    program = "import sys; sys.exit(len(sys.stdin.readline()))"
+    command = f"{sys.executable} -m coordinator sql {server}/tpch/tiny -e 'SELECT * FROM lineitem'"
+    piped = f"{command} | {sys.executable} -c '{program}'; exit ${{PIPESTATUS[0]}}"
+    left = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, timeout=60, check=False)
+    assert (left.returncode, left.stderr) == (0, "")
 
 
 def test_no_server_is_one_line(procession: Any) -> None:
