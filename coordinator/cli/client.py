@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import ssl
-from base64 import b64encode
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
-from typing import Any
 from urllib.parse import unquote
 
 import httpx
+import msgspec
 import stamina
 
+from coordinator.cli.answers import DECODER, Answer, ClientStats, Column
+from coordinator.cli.login import Login, LoginError
+from coordinator.cli.tls import StoreError, client_context
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name, url_encode
+from shared.protocol.statement import Location
 
 _ATTEMPTS = 5
 _TIMEOUT_SECONDS = 30.0
@@ -25,10 +26,11 @@ _GONE = 503
 class StatementError(Exception):
     """The server refused or failed the statement; the text is the server's own."""
 
-    def __init__(self, message: str, name: str = "", query_id: str = "") -> None:
+    def __init__(self, message: str, name: str = "", query_id: str = "", location: Location | None = None) -> None:
         super().__init__(message)
         self.name = name
         self.query_id = query_id
+        self.location = location
 
 
 class ServerUnreachableError(Exception):
@@ -46,6 +48,13 @@ class ClientSession:
     properties: Mapping[str, str] = field(default_factory=dict)
     prepared: Mapping[str, str] = field(default_factory=dict)
     transaction_id: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    client_tags: str | None = None
+    client_info: str | None = None
+    trace_token: str | None = None
+    time_zone: str | None = None
+    resource_estimates: Mapping[str, str] = field(default_factory=dict)
+    extra_credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def headers(self) -> dict[str, str]:
         """Request headers; values that may hold any text are URL-encoded, as the protocol says."""
@@ -54,9 +63,16 @@ class ClientSession:
             names.SOURCE: self.source,
             names.CATALOG: self.catalog,
             names.SCHEMA: self.schema,
-            names.SESSION: ",".join(f"{k}={url_encode(v)}" for k, v in self.properties.items()),
+            names.SESSION: _pairs(self.properties),
             names.PREPARED_STATEMENT: ",".join(f"{url_encode(k)}={url_encode(v)}" for k, v in self.prepared.items()),
             names.TRANSACTION_ID: self.transaction_id or "NONE",
+            names.ROLE: _pairs(self.roles),
+            names.CLIENT_TAGS: self.client_tags,
+            names.CLIENT_INFO: self.client_info,
+            names.TRACE_TOKEN: self.trace_token,
+            names.TIME_ZONE: self.time_zone,
+            names.RESOURCE_ESTIMATE: _pairs(self.resource_estimates),
+            names.EXTRA_CREDENTIAL: _pairs(self.extra_credentials),
         }
         return {header_name("Presto", name): value for name, value in sent.items() if value}
 
@@ -84,29 +100,13 @@ class ClientSession:
             schema=value(names.SET_SCHEMA) or self.schema,
             properties=properties,
             prepared=prepared,
+            roles=dict(self.roles) | dict(pairs(names.SET_ROLE)),
             transaction_id=None if ended else value(names.STARTED_TRANSACTION_ID) or self.transaction_id,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
-    """How a client says who it is: a password, or a token. ``truststore``: whom it trusts besides, in PEM."""
-
-    password: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    truststore: Path | None = None
-
-    @property
-    def is_secret(self) -> bool:
-        return self.password is not None or self.token is not None
-
-    def headers(self, user: str) -> dict[str, str]:
-        """Of every request."""
-        if self.token is not None:
-            return {"Authorization": f"Bearer {self.token}"}
-        if self.password is not None:
-            return {"Authorization": "Basic " + b64encode(f"{user}:{self.password}".encode()).decode()}
-        return {}
+def _pairs(values: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={url_encode(value)}" for name, value in values.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,28 +114,44 @@ class Page:
     """One answer. ``columns`` is empty until the server knows them."""
 
     query_id: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    stats: Mapping[str, object]
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[object, ...]]
+    stats: ClientStats
     warnings: tuple[str, ...]
     update_type: str | None = None
     update_count: int | None = None
+    info_uri: str = ""
 
 
 NOBODY = Login()
 
 
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How a client talks to a server, whoever it is."""
+
+    timeout: float = _TIMEOUT_SECONDS
+    proxy: str | None = None
+    compression: bool = True
+
+
 class StatementClient:
     """One connection to one server; ``session`` follows what the statements change. Not thread-safe."""
 
-    def __init__(self, server: str, session: ClientSession, login: Login = NOBODY) -> None:
-        """Raises ServerUnreachableError for a trust store that cannot be read."""
+    def __init__(
+        self, server: str, session: ClientSession, login: Login = NOBODY, connection: Connection = Connection()
+    ) -> None:
+        """Raises ServerUnreachableError for a store of certificates that cannot be read."""
         self.server = server.rstrip("/") if "://" in server else f"http://{server.rstrip('/')}"
         self.session = session
         self._login = login
-        self._http = httpx.Client(
-            timeout=_TIMEOUT_SECONDS, verify=trusted(login.truststore), headers=login.headers(session.user)
-        )
+        try:
+            context = client_context(login.trusted, login.keystore, insecure=login.insecure)
+            self._http = httpx.Client(timeout=connection.timeout, verify=context, proxy=connection.proxy)
+        except (StoreError, ImportError, ValueError) as error:
+            raise ServerUnreachableError(str(error)) from error
+        if not connection.compression:
+            self._http.headers["Accept-Encoding"] = "identity"
         self._next: str | None = None
 
     def __enter__(self) -> StatementClient:
@@ -154,12 +170,11 @@ class StatementClient:
         answer = self._send("POST", f"{self.server}/v1/statement", sql)
         try:
             while True:
-                page = _page(answer)
-                self._next = answer.get("nextUri")
-                if "error" in answer:
-                    error = answer["error"]
-                    raise StatementError(error["message"], error["errorName"], page.query_id)
-                yield page
+                self._next = answer.nextUri
+                if answer.error is not None:
+                    error = answer.error
+                    raise StatementError(error.message, error.errorName, answer.id, error.errorLocation)
+                yield _page(answer)
                 if self._next is None:
                     return
                 answer = self._send("GET", self._next)
@@ -170,28 +185,43 @@ class StatementClient:
         address, self._next = self._next, None
         if address is not None and not (self._login.is_secret and not address.startswith("https://")):
             try:
-                self._http.delete(address)
+                self._http.delete(address, headers=self._headers())
             except httpx.TransportError:
                 # The server is gone, and the statement with it.
                 return
 
-    def _send(self, method: str, address: str, sql: str | None = None) -> dict[str, Any]:
+    def _headers(self) -> dict[str, str]:
+        return self.session.headers() | self._login.headers(self.session.user)
+
+    def _send(self, method: str, address: str, sql: str | None = None) -> Answer:
         try:
             response = self._request(method, address, sql)
+            if response.status_code == httpx.codes.UNAUTHORIZED and self._logged_in(response):
+                response = self._request(method, address, sql)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise ServerUnreachableError(
                 f"no answer from {self.server}: {error} (`procession up` starts a server here; --server names another)"
             ) from error
+        except UnicodeEncodeError as error:
+            found = ascii(error.object[error.start : error.end])
+            raise StatementError(f"{found} cannot be sent: names in headers are ASCII, statements are UTF-8") from error
         except httpx.HTTPStatusError as error:
             raise ServerUnreachableError(f"{self.server} is not taking statements: {error.response.text}") from error
         if response.status_code != httpx.codes.OK:
             raise StatementError(response.text.strip() or f"HTTP {response.status_code}")
         self.session = self.session.changed_by(response.headers)
         try:
-            answer: dict[str, Any] = response.json()
-        except ValueError as error:
+            return DECODER.decode(response.content)
+        except msgspec.DecodeError as error:
             raise ServerUnreachableError(f"{self.server} does not speak the statement protocol") from error
-        return answer
+
+    def _logged_in(self, response: httpx.Response) -> bool:
+        """Whether somebody has logged in with a browser, where that is wanted and offered."""
+        try:
+            challenges = ", ".join(response.headers.get_list("WWW-Authenticate"))
+            return self._login.external is not None and self._login.external.answer(self._http, challenges)
+        except LoginError as error:
+            raise StatementError(f"Authentication failed: {error}") from error
 
     def _request(self, method: str, address: str, sql: str | None) -> httpx.Response:
         if self._login.is_secret and not address.startswith("https://"):
@@ -199,33 +229,23 @@ class StatementClient:
         content = None if sql is None else sql.encode()
         if method == "POST":
             # Not repeated: nobody knows whether a lost answer's statement was taken.
-            return self._http.post(address, content=content, headers=self.session.headers())
+            return self._http.post(address, content=content, headers=self._headers())
         for attempt in stamina.retry_context((httpx.TransportError, httpx.HTTPStatusError), attempts=_ATTEMPTS):
             with attempt:
-                response = self._http.request(method, address, headers=self.session.headers())
+                response = self._http.request(method, address, headers=self._headers())
                 if response.status_code == _GONE:
                     response.raise_for_status()
         return response
 
 
-def trusted(truststore: Path | None) -> ssl.SSLContext:
-    """Whom a client trusts. Raises ServerUnreachableError for a file that cannot be read."""
-    context = ssl.create_default_context()
-    if truststore is not None:
-        try:
-            context.load_verify_locations(truststore)
-        except OSError as error:
-            raise ServerUnreachableError(f"{truststore} holds no certificates in PEM: {error}") from error
-    return context
-
-
-def _page(answer: Mapping[str, Any]) -> Page:
+def _page(answer: Answer) -> Page:
     return Page(
-        query_id=answer["id"],
-        columns=tuple(column["name"] for column in answer.get("columns", ())),
-        rows=tuple(tuple(row) for row in answer.get("data", ())),
-        stats=answer["stats"],
-        warnings=tuple(warning["message"] for warning in answer.get("warnings", ())),
-        update_type=answer.get("updateType"),
-        update_count=answer.get("updateCount"),
+        query_id=answer.id,
+        columns=answer.columns,
+        rows=answer.data,
+        stats=answer.stats,
+        warnings=tuple(warning.message for warning in answer.warnings),
+        update_type=answer.updateType,
+        update_count=answer.updateCount,
+        info_uri=answer.infoUri,
     )

@@ -13,13 +13,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from coordinator.cli.client import (
     ClientSession,
-    Login,
     ServerUnreachableError,
     StatementClient,
     StatementError,
-    trusted,
 )
 from coordinator.cli.doctor import Finding
+from coordinator.cli.login import Login
+from coordinator.cli.tls import StoreError, client_context
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name
 
@@ -47,8 +47,8 @@ def examine_server(server: str, user: str, login: Login) -> Iterator[Finding]:
         return
     headers = {header_name("Presto", names.USER): user, **login.headers(user)}
     try:
-        client = httpx.Client(timeout=_SECONDS, verify=trusted(login.truststore), headers=headers)
-    except ServerUnreachableError as error:
+        client = httpx.Client(timeout=_SECONDS, verify=client_context(login.trusted), headers=headers)
+    except StoreError as error:
         yield Finding("server", str(error), "name a PEM file with --truststore-path")
         return
     with client:

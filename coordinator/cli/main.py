@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from coordinator.cli.output import OutputFormat
+from coordinator.cli.shell.declared import ConfiguredCommand, command
 
 app = typer.Typer(
     name="procession",
@@ -133,34 +133,14 @@ def doctor(
 
     if server is None:
         raise typer.Exit(run(etc or _default_etc(), port, data_dir, fix=fix))
-    from coordinator.cli.client import Login
     from coordinator.cli.doctor_server import examine_server
+    from coordinator.cli.login import Login
 
     login = Login(_password(password), access_token, truststore)
     raise typer.Exit(tell(list(examine_server(server, user or _login_name(), login))))
 
 
-@app.command()
-def sql(
-    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Run these statements and leave.")] = None,
-    server: Annotated[str, typer.Option("--server", help="Address of the coordinator.")] = "http://127.0.0.1:8080",
-    catalog: Annotated[str | None, typer.Option("--catalog", help="Catalog for table names without one.")] = None,
-    schema: Annotated[str | None, typer.Option("--schema", help="Schema for table names without one.")] = None,
-    user: User = None,
-    output_format: Annotated[
-        OutputFormat, typer.Option("--output-format", help="Form of the rows.")
-    ] = OutputFormat.TABLE,
-    password: Password = False,
-    access_token: AccessToken = None,
-    truststore: Truststore = None,
-) -> None:
-    """Run statements from --execute or standard input, or open a prompt."""
-    from coordinator.cli.client import ClientSession, Login
-    from coordinator.cli.sql import sql as run
-
-    session = ClientSession(user or _login_name(), catalog, schema)
-    login = Login(_password(password), access_token, truststore)
-    raise typer.Exit(run(server, session, execute, output_format, login))
+app.command("sql", cls=ConfiguredCommand)(command())
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

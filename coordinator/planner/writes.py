@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
-from coordinator.expressions.types import can_coerce, read_type
+from coordinator.expressions.types import INTEGERS, can_coerce, read_type
 from coordinator.planner.ddl import refuse_name_of_view, require_schema
 from coordinator.planner.object_names import (
     connector_of,
@@ -32,6 +32,7 @@ from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableFinishNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import output_variables
+from shared.plan.types import Type
 from shared.spi.catalog_changes import NewColumn, TableCreation
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.session import Session
@@ -96,7 +97,7 @@ def _check_types(source: RelationPlan, columns: Sequence[ColumnMetadata], tree: 
             message = f"{counts}Mismatch at column {i + 1}"
         elif i == len(fields):
             message = f"{counts}Mismatch at column {i + 1}: '{columns[i].name}'"
-        elif not can_coerce(read_type(fields[i].variable.type), read_type(columns[i].type)):
+        elif not _fits(read_type(fields[i].variable.type), read_type(columns[i].type), tree):
             message = (
                 f"{counts}Mismatch at column {i + 1}: '{columns[i].name}' is of type {columns[i].type} "
                 f"but expression is of type {fields[i].variable.type}"
@@ -104,6 +105,21 @@ def _check_types(source: RelationPlan, columns: Sequence[ColumnMetadata], tree: 
         else:
             continue
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=place)
+
+
+def _fits(actual: Type, expected: Type, tree: Query) -> bool:
+    """As Presto has it; and decimals without a fraction in VALUES fit integers, as a CAST of them does.
+
+    Python's clients of Trino write every number of a seed as DECIMAL, and dbt makes integer columns for them.
+    """
+    if can_coerce(actual, expected):
+        return True
+    return (
+        isinstance(tree.body, Values)
+        and expected.base in INTEGERS
+        and actual.base == "decimal"
+        and actual.parameters[1] == 0
+    )
 
 
 def _value_location(tree: Query, position: int) -> ErrorLocation | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests import warm
+from tests.e2e.service import Service
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,13 +79,7 @@ def running() -> type[Running]:
     return Running
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a coordinator without Spark."""
-    import signal
-
-    home = tmp_path_factory.mktemp("cli")
-    etc = write_etc(home / "etc")
-    child = Running("coordinator", "--etc", str(etc), "--data-dir", str(home / "data"), log=home / "log")
-    yield child.url
-    assert child.end(signal.SIGTERM) == 0, (home / "log").read_text()
+@pytest.fixture
+def server(quiet_service: Service) -> str:
+    """Address of a coordinator without Spark, with the catalogs ``iceberg`` and ``tpch``."""
+    return quiet_service.url

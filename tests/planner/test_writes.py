@@ -47,6 +47,17 @@ def _planned(text: str) -> PlannedWrite:
                   Values[field: (1)]
             """,
         ),
+        (  # what dbt's seeds send; a SELECT of the same is refused below
+            "INSERT INTO strict VALUES (DECIMAL '1', DECIMAL '7'), (DECIMAL '20', NULL)",
+            """
+            TableWriter
+                id := id
+                small := small
+                Statistics collected: 0
+              Project[field, field_1, id := CAST(field AS bigint), small := CAST(field_1 AS smallint)]
+                Values[field, field_1: (1, 7), (20, null)]
+            """,
+        ),
         (
             "INSERT INTO orders (comment, price) VALUES ('x', 2.5), (NULL, 1)",
             """
@@ -244,6 +255,14 @@ def test_not_null_columns_are_told_to_the_writer() -> None:
         (
             "INSERT INTO strict VALUES (1, 2)",
             "line 1:31: Mismatch at column 2: 'small' is of type smallint but expression is of type integer",
+        ),
+        (
+            "INSERT INTO strict SELECT DECIMAL '1', SMALLINT '2'",
+            "line 1:1: Mismatch at column 1: 'id' is of type bigint but expression is of type decimal(1,0)",
+        ),
+        (
+            "INSERT INTO strict VALUES (DECIMAL '1.5', NULL)",
+            "line 1:28: Mismatch at column 1: 'id' is of type bigint but expression is of type decimal(2,1)",
         ),
         (
             "INSERT INTO strict SELECT 1",

@@ -1,0 +1,74 @@
+"""Progress and summary, drawn from what servers send: ours without stages, Presto's and Trino's with them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from coordinator.cli.answers import DECODER
+from coordinator.cli.client import Page
+from coordinator.cli.shell.pager import Pager
+from coordinator.cli.shell.status import status_lines, summary
+
+
+def page(**stats: object) -> Page:
+    counts = {"state": "RUNNING", "queuedSplits": 646, "runningSplits": 34, "completedSplits": 175, "totalSplits": 855}
+    amounts = {"processedRows": 6_450_000, "processedBytes": 560_000_000, "elapsedTimeMillis": 13_000, "nodes": 2}
+    text = json.dumps({"id": "q_16", "stats": counts | amounts | stats, "warnings": [], "unknown": 1})
+    answer = DECODER.decode(text)
+    return Page(answer.id, answer.columns, answer.data, answer.stats, ())
+
+
+def drawn(shown: Page) -> list[str]:
+    console = Console(file=io.StringIO(), width=110, force_terminal=True, color_system=None, legacy_windows=False)
+    for line in status_lines(shown, 13.0):
+        console.print(line)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_progress_has_splits_rate_and_stages() -> None:
+    leaf = {"stageId": "16.1", "state": "RUNNING", "processedRows": 666_000, "queuedSplits": 563, "runningSplits": 65}
+    root = {"stageId": "16.0", "state": "RUNNING", "completedSplits": 7, "subStages": [leaf]}
+    head, rate, *stages = drawn(page(rootStage=root))
+    assert head == "Query q_16, RUNNING, 855 splits: 646 queued, 34 running, 175 done"
+    assert rate.startswith("0:13 [6.45M rows, 560MB] [496K rows/s, 43.1MB/s]")
+    assert rate.endswith(" 20%")
+    assert stages[0].split() == ["STAGE", "S", "ROWS", "ROWS/s", "BYTES", "BYTES/s", "QUEUED", "RUN", "DONE"]
+    assert [line.split() for line in stages[1:]] == [
+        ["0.........", "R", "0", "0", "0B", "0B", "0", "0", "7"],
+        ["1.......", "R", "666K", "51.2K", "0B", "0B", "563", "65", "0"],
+    ]
+    assert len(drawn(page(totalSplits=0))) == 2
+
+
+def test_a_summary_as_presto_cli_has_it() -> None:
+    done = page(state="FINISHED", completedSplits=855)
+    assert summary(done) == (
+        "Query q_16, FINISHED, 2 nodes\n"
+        "Splits: 855 total, 855 done (100.00%)\n"
+        "13.00 [6.45M rows, 560MB] [496K rows/s, 43.1MB/s]\n"
+    )
+    assert "Splits" not in summary(page(totalSplits=0))
+
+
+def test_the_pager_starts_only_for_what_leaves_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "kept"
+    command = ("/bin/sh", "-c", f"cat > {kept}")
+    size = os.terminal_size((20, 5))
+    with Pager(command, size) as pager:
+        pager.write("a\nb\nc\n")
+    assert (capsys.readouterr().out, kept.exists()) == ("a\nb\nc\n", False)
+    for text in ("a\n" * 5, "x" * 21 + "\n"):
+        with Pager(command, size) as pager:
+            pager.write(text)
+            pager.write("more\n")
+        assert (capsys.readouterr().out, kept.read_text()) == ("", text + "more\n")
+    with Pager(("/bin/sh", "-c", "exit 0"), size) as pager, pytest.raises(BrokenPipeError):
+        for _ in range(1000):
+            pager.write("a\n" * 1000)
