@@ -6,7 +6,7 @@ the same bounds of memory, in the same files, and with the same way to make an e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 from coordinator.dispatch.delivery import settle, take_chunks
 from coordinator.dispatch.dispatcher import Dispatcher
@@ -47,7 +47,7 @@ class ArrowStream:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Results of query {self.query.id} were read already")
         self.query.stream_begun = True
 
-    async def chunks(self) -> AsyncIterator[list[Chunk]]:
+    async def chunks(self) -> AsyncGenerator[list[Chunk]]:
         """Rows as they come, until the end. Raises the ProcessionError that ended the statement."""
         query = self.query
         while True:
