@@ -25,10 +25,10 @@ def arrow_chunks(
     step = max(1, min(max_rows, max_size * rows.num_rows // max(1, rows.nbytes)))
     for start in range(0, rows.num_rows, step):
         part = rows.slice(start, step)
-        yield Chunk(part.serialize().to_pybytes(), part.num_rows)
+        yield Chunk(memoryview(part.serialize()), part.num_rows)
 
 
-def split_message(message: bytes) -> tuple[memoryview, memoryview]:
+def split_message(message: bytes | memoryview) -> tuple[memoryview, memoryview]:
     """The header and the body of an IPC message, which Flight sends apart from each other."""
     view = memoryview(message)
     end = _PREFIX + int.from_bytes(view[4:_PREFIX], "little")

@@ -24,7 +24,7 @@ _UNPLANNED = frozenset({QueryState.WAITING_FOR_PREREQUISITES, QueryState.PLANNIN
 class ArrowStream:
     """One statement and its reader. Belongs to the dispatcher's event loop."""
 
-    def __init__(self, dispatcher: Dispatcher, query: Query, target_size: int = 1 << 20) -> None:
+    def __init__(self, dispatcher: Dispatcher, query: Query, target_size: int = 4 << 20) -> None:
         """``target_size``: bytes that are given at a time, about."""
         self.query = query
         self._dispatcher = dispatcher

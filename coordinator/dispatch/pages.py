@@ -21,7 +21,7 @@ class Chunk:
     message of an Arrow stream.
     """
 
-    data: bytes
+    data: bytes | memoryview
     rows: int
 
 

@@ -60,7 +60,7 @@ def ticket_of(data: bytes) -> bytes:
     return Fields(data).data(1)
 
 
-def flight_data(ipc_message: bytes) -> bytes:
+def flight_data(ipc_message: bytes | memoryview) -> bytes:
     """FlightData with one message of an IPC stream."""
     header, body = split_message(ipc_message)
     return message((2, header), (1000, body))

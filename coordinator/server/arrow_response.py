@@ -72,7 +72,8 @@ class ArrowResponse(Response):
         try:
             await self._send(send, b"".join([schema, *(chunk.data for chunk in first)]))
             async for more in chunks:
-                await self._send(send, b"".join([chunk.data for chunk in more]))
+                for chunk in more:
+                    await self._send(send, bytes(chunk.data))
         except (ProcessionError, TimeoutError) as error:
             _log.info("stream broken off", query_id=stream.query.id, reason=str(error) or "the client reads nothing")
             return
