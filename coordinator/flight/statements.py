@@ -25,6 +25,8 @@ from coordinator.vocabulary.planned_statement import Column, PlannedStatement, R
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
+SOURCE = "flight-sql"
+"""Of statements whose client names none."""
 _NAME = "statement"
 """Of a prepared statement while it is being described."""
 _MOST_OF_METADATA = 64 << 20
@@ -46,7 +48,7 @@ class Statements:
     def submit(self, caller: Caller, text: str) -> ArrowStream:
         """Register a statement whose rows will be one stream."""
         now = self._dispatcher.clock
-        session = replace(caller.session, start=now.now())
+        session = replace(caller.session, start=now.now(), source=caller.session.source or SOURCE)
         received = now.monotonic()
         query = self._dispatcher.submit(
             Submission(text, session, len(text), result_format="arrow", received_at=received)
