@@ -69,11 +69,11 @@ class FlightServer:
             return
         stopped = asyncio.Event()
         serving = _Serving(asyncio.get_running_loop(), stopped)
-        crossing.soon(lambda: begun.set_result(serving))
         scheme = "grpc" if self.credentials is None else "grpc+tls"
         address = f"{scheme}://{self.host}:{port}"
         _log.info("serving Flight SQL", address=address)
         self.ready(address)
+        crossing.soon(lambda: begun.set_result(serving))
         await stopped.wait()
         await server.stop(_GRACE)
 

@@ -130,7 +130,10 @@ class Statements:
             stream.leave()
 
     async def update(self, caller: Caller, text: str) -> int:
-        """Run a statement for what it changes; -1 where nobody counts."""
+        """Run a statement for what it changes: how many rows, 0 for what changes none.
+
+        Flight SQL's JDBC driver would run a statement again whose number is unknown.
+        """
         stream = self.submit(caller, text)
         try:
             await self.first(stream)
@@ -138,7 +141,7 @@ class Statements:
                 pass
         finally:
             stream.leave()
-        return -1 if stream.query.update_count is None else stream.query.update_count
+        return stream.query.update_count or 0
 
     async def prepared(self, caller: Caller, text: str) -> Prepared:
         """What a statement takes and gives, without running it."""

@@ -15,7 +15,6 @@ from coordinator.flight.prepared import Literals
 from coordinator.flight.wire import message
 
 _CONTINUES = b"\xff\xff\xff\xff"
-_UNKNOWN = -1
 
 
 class Writing:
@@ -38,8 +37,7 @@ class Writing:
                 if prepared.parameters is not None and not rows:
                     raise invalid("The statement needs parameters")
                 counts = [await self._update(caller, prepared.statement(row)) for row in rows or [()]]
-                total = _UNKNOWN if _UNKNOWN in counts else sum(counts)
-                await call.send(put_result(message((1, total))))
+                await call.send(put_result(message((1, sum(counts)))))
             case PreparedQuery(handle):
                 backend.prepared.find(caller, handle)
                 rows = await self._literals(call, first)
