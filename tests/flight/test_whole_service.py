@@ -9,8 +9,9 @@ import pytest
 
 from tests.e2e.service import Service
 
-TYPES = """SELECT 1 AS i, DECIMAL '1.50' AS d, 'x' AS v, DATE '2020-01-02' AS day, TIMESTAMP '2020-01-02 03:04:05.678' AS t,
- TIMESTAMP '2020-01-02 03:04:05 Europe/Vienna' AS z, X'00ff' AS b, ARRAY[1, NULL] AS a, MAP(ARRAY['k'], ARRAY[2]) AS m,
+TYPES = """SELECT 1 AS i, DECIMAL '1.50' AS d, 'x' AS v, DATE '2020-01-02' AS day,
+ TIMESTAMP '2020-01-02 03:04:05.678' AS t, TIMESTAMP '2020-01-02 03:04:05 Europe/Vienna' AS z, X'00ff' AS b,
+ ARRAY[1, NULL] AS a, MAP(ARRAY['k'], ARRAY[2]) AS m,
  CAST(ROW(1, 'x') AS ROW(n integer, s varchar)) AS r, INTERVAL '1' DAY AS s, JSON '{"a":1}' AS j,
  UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59' AS u, CAST(NULL AS double) AS o"""
 ORDERS = "SELECT orderkey, orderdate, totalprice, comment FROM tpch.tiny.orders ORDER BY orderkey"
@@ -53,7 +54,7 @@ def test_types_are_the_same_from_both_engines(whole_service, connection):
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO iceberg.flight.one VALUES 2, 3")
             assert cursor.fetchall() == [(2,)]
-        on_spark = over_http(whole_service, sql, **{"X-Presto-Session": "embedded_engine_enabled=false"})
+        on_spark = over_http(whole_service, sql, **{"X-Presto-Session": "engine=SPARK"})
         assert on_spark.num_rows == 3
         assert on_spark.slice(0, 1).equals(plain)
     finally:

@@ -50,6 +50,7 @@ public final class FlightProbe {
             }
             text.append("]");
         }
+        found.close();
         return text.toString();
     }
 }

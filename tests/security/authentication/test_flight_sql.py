@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import adbc_driver_flightsql.dbapi as adbc
 import adbc_driver_manager
@@ -15,7 +16,7 @@ from pyarrow import flight as fl
 from coordinator.flight.messages import packed
 from coordinator.flight.wire import message
 from tests.maven import jar
-from tests.security.authentication.secured import PASSWORD, Secured
+from tests.security.authentication.secured import PASSWORD, Secured, presto_cursor
 
 
 def connect(secured: Secured, **options: str) -> adbc.Connection:
@@ -82,7 +83,7 @@ def test_the_jdbc_driver(secured: Secured, tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "flight" / "java" / "FlightProbe.java"
     subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=120, capture_output=True)
     url = (
-        f"jdbc:arrow-flight-sql://127.0.0.1:{secured.service.flight_port}/?user=alice&password={PASSWORD}"
+        f"jdbc:arrow-flight-sql://127.0.0.1:{secured.service.flight_port}/?user=alice&password={quote(PASSWORD)}"
         f"&tlsRootCerts={secured.authority.file}&useSystemTrustStore=false"
     )
     opened = "--add-opens=java.base/java.nio=ALL-UNNAMED"
@@ -102,4 +103,6 @@ def test_the_jdbc_driver(secured: Secured, tmp_path: Path) -> None:
         "error " + run.stdout.splitlines()[-1].removeprefix("error "),
     ]
     assert "Column 'nope' cannot be resolved" in run.stdout
-    secured.connection("alice").cursor().execute("DROP SCHEMA iceberg.of_jdbc")
+    cursor = presto_cursor(secured, "alice", PASSWORD)
+    cursor.execute("DROP SCHEMA iceberg.of_jdbc")
+    cursor.fetchall()
