@@ -10,7 +10,7 @@ import asyncio
 
 import msgspec
 import structlog
-from fastapi import Request, Response
+from fastapi import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from coordinator.dispatch.arrow_chunks import END_OF_STREAM
@@ -18,21 +18,16 @@ from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.arrow_types import client_schema
 from coordinator.dispatch.failures import wire_failure
 from coordinator.dispatch.pages import Chunk
+from coordinator.server.media_types import ARROW_STREAM
 from coordinator.server.results import session_headers
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol.headers import header_name
 
-MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 QUERY_ID = "Query-Id"
 _STATUS = {"USER_ERROR": 400, "INTERNAL_ERROR": 500, "INSUFFICIENT_RESOURCES": 503, "EXTERNAL": 502}
+_STATUS_OF = {ErrorCode.PERMISSION_DENIED: 403, ErrorCode.SERVER_SHUTTING_DOWN: 503}
 _log = structlog.get_logger(__name__)
-
-
-def wants_arrow(request: Request) -> bool:
-    """Whether the client asks for the stream by name."""
-    accepted = (each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "").split(","))
-    return MEDIA_TYPE in accepted
 
 
 class ArrowResponse(Response):
@@ -82,7 +77,7 @@ class ArrowResponse(Response):
     def _start(self, planned: PlannedStatement) -> Message:
         query = self._stream.query
         headers = [
-            ("Content-Type", MEDIA_TYPE),
+            ("Content-Type", ARROW_STREAM),
             ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
             (header_name(query.session.protocol, QUERY_ID), query.id),
@@ -96,7 +91,8 @@ class ArrowResponse(Response):
             await send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def _refuse(self, send: Send, error: ProcessionError) -> None:
-        status = 403 if error.code is ErrorCode.PERMISSION_DENIED else _STATUS[error.code.type]
+        special = _STATUS_OF.get(error.code) if isinstance(error.code, ErrorCode) else None
+        status = special or _STATUS[error.code.type]
         body = msgspec.json.encode({"id": self._stream.query.id, "error": wire_failure(error)})
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})

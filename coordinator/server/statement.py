@@ -17,8 +17,9 @@ from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.delivery import Delivery, Page, TokenError
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
-from coordinator.server.arrow_response import ArrowResponse, wants_arrow
+from coordinator.server.arrow_response import ArrowResponse
 from coordinator.server.authentication import authenticated_identity
+from coordinator.server.media_types import wants_arrow
 from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import is_stranger

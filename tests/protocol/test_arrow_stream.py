@@ -58,6 +58,15 @@ def test_what_fails_before_the_first_row_is_a_status(server, sql, status, name):
     assert (response.status_code, response.json()["error"]["errorName"]) == (status, name)
 
 
+def test_a_server_that_leaves_says_so(server):
+    server.client.put("/v1/info/state", json="INACTIVE")
+    try:
+        response = server.post("SELECT 1", ARROW)
+        assert (response.status_code, response.json()["error"]["errorName"]) == (503, "SERVER_SHUTTING_DOWN")
+    finally:
+        server.client.put("/v1/info/state", json="ACTIVE")
+
+
 def test_session_changes_are_headers(server):
     response = server.post("USE tpch.sf1", ARROW)
     assert table(response).num_rows == 1
