@@ -42,6 +42,10 @@ from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.sql_processes import SqlProcesses
 from coordinator.events.bus import EventBus
 from coordinator.exposure import check_exposure
+from coordinator.flight.callers import Callers
+from coordinator.flight.server import FlightServer
+from coordinator.flight.statements import Statements
+from coordinator.flight.tls import load_credentials
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
@@ -58,6 +62,7 @@ from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
+    flight_settings,
     gateway_settings,
     secrets_in,
     session_defaults,
@@ -199,10 +204,11 @@ def create_app(
     executor = Executor(catalogs, sql.local, spark, explainer, jobs, embedded, managing.manager.carry_out)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
+    planner = AuthorizedPlanner(
+        KeptPlans(pool, version=lambda: control.rules_version, catalogs=lambda: catalogs.version), control
+    )
     dispatcher = Dispatcher(
-        AuthorizedPlanner(
-            KeptPlans(pool, version=lambda: control.rules_version, catalogs=lambda: catalogs.version), control
-        ),
+        planner,
         checkers,
         executor,
         groups,
@@ -226,9 +232,18 @@ def create_app(
         partial(check_kill, control),
         clustering,
     )
+    served = replace(_server_settings(config, control, admit, delivery, redact), cluster=cluster)
+    flight = FlightServer(
+        Callers(served, dispatcher.clock, config.internal.shared_secret),
+        Statements(dispatcher, planner),
+        flight_settings(config),
+        settings.http_host,
+        info.version,
+        load_credentials(config.etc, config.https),
+    )
     app = create_server(
         dispatcher,
-        replace(_server_settings(config, control, admit, delivery, redact), cluster=cluster),
+        served,
         info,
         parse_statement=parse_statement,
         stop=stop,
@@ -246,6 +261,7 @@ def create_app(
                 delivery.bus,
                 nullcontext if clustering is None else clustering.joined,
                 partial(_with_others, config, clustering, catalogs, spark, groups),
+                flight.running,
             ),
             start_failed,
         ),
@@ -409,6 +425,7 @@ async def _running(
     bus: EventBus,
     joining: Callable[[], AbstractAsyncContextManager[None]],
     with_others: Callable[[], AbstractAsyncContextManager[None]],
+    flying: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -431,6 +448,7 @@ async def _running(
         await stack.enter_async_context(maintaining())
         await stack.enter_async_context(managing())
         await stack.enter_async_context(with_others())
+        await stack.enter_async_context(flying())
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()

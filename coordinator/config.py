@@ -22,6 +22,7 @@ from coordinator.engine.spark.passed_settings import is_passed, passed_settings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.events.settings import EventSettings, ListenerConfig, read_listeners
 from coordinator.events.tracing import TracingSettings
+from coordinator.flight.settings import FlightSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.history.settings import HistorySettings
 from coordinator.maintenance.settings import MaintenanceSettings
@@ -261,6 +262,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     AccessControlFiles,
     DispatchSettings,
     GatewaySettings,
+    FlightSettings,
     EmbeddedSettings,
     LocalSettings,
     HistorySettings,
@@ -287,6 +289,7 @@ class CoordinatorConfig(Settings):
     internal: InternalCommunicationSettings = InternalCommunicationSettings.model_validate({})
     dispatch: DispatchSettings
     gateway: GatewaySettings
+    flight: FlightSettings = FlightSettings.model_validate({})
     embedded: EmbeddedSettings
     local: LocalSettings = LocalSettings.model_validate({})
     history: HistorySettings = HistorySettings.model_validate({})
@@ -329,6 +332,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         internal=parse_settings(InternalCommunicationSettings, properties),
         dispatch=parse_settings(DispatchSettings, properties),
         gateway=parse_settings(GatewaySettings, properties),
+        flight=parse_settings(FlightSettings, properties),
         embedded=parse_settings(EmbeddedSettings, properties),
         local=parse_settings(LocalSettings, properties),
         history=parse_settings(HistorySettings, properties),

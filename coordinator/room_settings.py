@@ -11,6 +11,7 @@ from coordinator.config import CoordinatorConfig, CoordinatorSettings
 from coordinator.connectors.registry import CatalogConfig
 from coordinator.engine.spark.remote_address import read_trust_store, remote_problem, remote_token
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.flight.settings import FlightSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.security.redaction import secrets_of
 from coordinator.server.request_limits import RequestLimits
@@ -73,6 +74,14 @@ def spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSet
             "jars": (*given.jars, *map(Path, drivers.jars)),
             "silence": None if config.cluster.state_url is None else config.cluster.node_timeout + _AFTER_THE_LEASE,
         }
+    )
+
+
+def flight_settings(config: CoordinatorConfig) -> FlightSettings:
+    """Flight SQL: a message holds the longest statement, whatever its characters."""
+    size = 4 * config.dispatch.max_query_length + (1 << 20)
+    return config.flight.model_copy(
+        update={"message_size": min(size, (1 << 31) - 1), "receive_timeout": config.coordinator.receive_timeout}
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import Service, open_flight, start_service, write_etc
 from tests.jdbc.described import URLS
 from tests.kept_secrets import holding
 from tests.mariadb import PASSWORD
@@ -36,6 +36,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
     with (etc / "config.properties").open("a") as config:
         config.write("optimizer.inequality-join-pushdown-enabled=true\n")
         config.write("catalog.management=dynamic\ncatalog.refresh-interval=1s\n")
+    open_flight(etc)
     (etc / "maintenance.properties").write_text(MAINTENANCE)
     service = start_service(etc, home / "data", home / "log", cold=True)
     try:

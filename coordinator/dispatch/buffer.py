@@ -33,7 +33,7 @@ class StoredChunk:
 
 
 def _size(entry: Chunk | StoredChunk) -> int:
-    return entry.size if isinstance(entry, StoredChunk) else len(entry.json)
+    return entry.size if isinstance(entry, StoredChunk) else len(entry.data)
 
 
 class PageBuffer:
@@ -96,19 +96,19 @@ class PageBuffer:
 
     def put(self, chunk: Chunk) -> bool:
         """Add ``chunk`` once there is room; False when the buffer was closed."""
-        place = self._wait_for_place(len(chunk.json))
+        place = self._wait_for_place(len(chunk.data))
         if place == "files" and not self._store(chunk):
-            place = self._wait_for_place(len(chunk.json), disk=False)
+            place = self._wait_for_place(len(chunk.data), disk=False)
         if place is None:
             return False
         if place == "memory":
             with self._room:
                 if self._closed:
-                    self._space.free("memory", len(chunk.json))
+                    self._space.free("memory", len(chunk.data))
                     return False
                 self._entries.append(chunk)
-                self._in_memory += len(chunk.json)
-                self._size += len(chunk.json)
+                self._in_memory += len(chunk.data)
+                self._size += len(chunk.data)
         self._notify()
         return not self._closed
 
@@ -143,7 +143,7 @@ class PageBuffer:
 
     def _store(self, chunk: Chunk) -> bool:
         """Write to a file, on the engine's thread and outside the lock: the client's side never waits for a disk."""
-        size = len(chunk.json)
+        size = len(chunk.data)
         file = self._file
         if file is None or file.size >= _FILE_SIZE:
             folder = self._space.folder
@@ -153,7 +153,7 @@ class PageBuffer:
             self._files += 1
             file = ResultFile(folder / f"{self._name}.{self._files}", self._space)
         try:
-            offset = file.append(chunk.json)
+            offset = file.append(chunk.data)
         except OSError:
             self._space.free("files", size)
             self._drop_if_read(file)

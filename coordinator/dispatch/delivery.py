@@ -113,7 +113,9 @@ class Delivery:
         if self.query.results_dropped:
             raise TokenError(410, "Results of the query are gone: no client asked for them in time")
         await self._wait_for_rows(wait, target_size)
-        chunks = await self._take(target_size)
+        chunks = await take_chunks(self.query, target_size)
+        if chunks is None:
+            raise TokenError(410, "Results of the query are gone")
         self._last = self._next_page(token, chunks)
         self._executing_token = token
         self._forget_file()
@@ -128,21 +130,6 @@ class Delivery:
         except OSError as error:
             raise TokenError(410, "The page is gone") from error
         return replace(last, data=data)
-
-    async def _take(self, target_size: int) -> list[Chunk]:
-        query = self.query
-        if query.state is QueryState.FAILED:
-            return []
-        if not query.buffer.next_is_stored:
-            return query.buffer.take(target_size)
-        try:
-            return await asyncio.to_thread(query.buffer.take, target_size)
-        except OSError as error:
-            _log.error("results cannot be read back", query_id=query.id, reason=error.strerror or str(error))
-            if not query.fail(ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "Results of the query are lost")):
-                query.drop_results()
-                raise TokenError(410, "Results of the query are gone") from error
-            return []
 
     async def _wait_for_rows(self, wait: float, target_size: int) -> None:
         query, buffer = self.query, self.query.buffer
@@ -166,8 +153,8 @@ class Delivery:
             self._stats(),
             query.warnings,
             columns=planned.columns if planned is not None and query.entered(QueryState.DISPATCHING) else None,
-            binary=query.binary_results,
-            data=b"[" + b",".join(chunk.json for chunk in chunks) + b"]" if chunks else None,
+            binary=query.result_format == "binary",
+            data=b"[" + b",".join(chunk.data for chunk in chunks) + b"]" if chunks else None,
             error=None if retry else query.error,
             update_type=update_type(planned) if planned is not None else None,
             update_count=query.update_count,
@@ -228,6 +215,22 @@ def _written(file: ResultFile, data: bytes, space: ResultSpace) -> bool:
         file.remove()
         return False
     return True
+
+
+async def take_chunks(query: Query, target_size: int) -> list[Chunk] | None:
+    """What waits for the client. What cannot be read back fails the query; None where that had ended well already."""
+    if query.state is QueryState.FAILED:
+        return []
+    if not query.buffer.next_is_stored:
+        return query.buffer.take(target_size)
+    try:
+        return await asyncio.to_thread(query.buffer.take, target_size)
+    except OSError as error:
+        _log.error("results cannot be read back", query_id=query.id, reason=error.strerror or str(error))
+        if not query.fail(ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "Results of the query are lost")):
+            query.drop_results()
+            return None
+        return []
 
 
 def settle(query: Query, space: ResultSpace) -> None:

@@ -17,7 +17,7 @@ from coordinator.dispatch.execution import start_execution
 from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
-from coordinator.dispatch.query import Query, RetryOrder
+from coordinator.dispatch.query import Query, ResultFormat, RetryOrder
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.result_space import ResultSpace, return_memory
 from coordinator.dispatch.settings import DispatchSettings
@@ -57,7 +57,7 @@ class Submission:
     retry_url: str | None = None
     retry_seconds: float = 0.0
     placeholder: bool = False
-    binary_results: bool = False
+    result_format: ResultFormat = "json"
     error: ProcessionError | None = None
     received_at: float | None = None
 
@@ -198,7 +198,7 @@ class Dispatcher:
             retry_order=retry,
             attempt=attempt,
             placeholder=submission.placeholder,
-            binary_results=submission.binary_results,
+            result_format=submission.result_format,
             redact=self._redact,
             space=self.results,
         )

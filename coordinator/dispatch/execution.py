@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import structlog
 
+from coordinator.dispatch.arrow_chunks import arrow_chunks
+from coordinator.dispatch.arrow_types import client_schema
 from coordinator.dispatch.explained import shown_rows
 from coordinator.dispatch.failures import canceled, internal_error, killed
-from coordinator.dispatch.pages import encode_batch
+from coordinator.dispatch.pages import Chunk, encode_batch
 from coordinator.dispatch.ports import StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
@@ -154,8 +157,8 @@ def _deliver_batches(
 ) -> None:
     execution = QueryExecution(query)
     types = tuple(parse_type(column.type) for column in planned.columns)
+    encode = _encoder(query, planned, types, settings)
     counts_rows = planned.update_type is not None and [t.base for t in types] == ["bigint"]
-    as_text = settings.nested_data_serialization and query.session.protocol == "Presto"
     batches = shown_rows(executor.execute(planned, execution), planned, query)
     try:
         for batch in batches:
@@ -163,29 +166,36 @@ def _deliver_batches(
             first_rows()
             if counts_rows and batch.num_rows and query.update_count is None:
                 query.update_count = batch.column(0)[0].as_py()
-            if not _buffer(query, batch, types, settings, as_text):
+            if not _buffer(query, encode(batch)):
                 execution.check_cancelled()
                 return
     finally:
         _close(batches)
 
 
-def _buffer(
-    query: Query, batch: pa.RecordBatch, types: tuple[Type, ...], settings: DispatchSettings, as_text: bool
-) -> bool:
-    chunks = encode_batch(
-        batch,
-        types,
+def _encoder(
+    query: Query, planned: PlannedStatement, types: tuple[Type, ...], settings: DispatchSettings
+) -> Callable[[pa.RecordBatch], Iterator[Chunk]]:
+    """What makes chunks of a batch, as the client wants them."""
+    if query.result_format == "arrow":
+        rows, size = settings.arrow_chunk_rows, settings.arrow_chunk_size
+        return partial(arrow_chunks, types=types, schema=client_schema(planned.columns), max_rows=rows, max_size=size)
+    return partial(
+        encode_batch,
+        types=types,
         max_rows=settings.chunk_rows,
         max_size=settings.chunk_size,
-        nested_as_text=as_text,
-        binary=query.binary_results,
+        nested_as_text=settings.nested_data_serialization and query.session.protocol == "Presto",
+        binary=query.result_format == "binary",
     )
+
+
+def _buffer(query: Query, chunks: Iterator[Chunk]) -> bool:
     for chunk in chunks:
         if not query.buffer.put(chunk):
             return False
         query.output_rows += chunk.rows
-        query.output_bytes += len(chunk.json)
+        query.output_bytes += len(chunk.data)
     return True
 
 

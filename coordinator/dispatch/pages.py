@@ -17,9 +17,11 @@ from shared.protocol.headers import Family
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Encoded rows (JSON arrays, or one string with a binary page, joined by commas), the unit of buffering."""
+    """Encoded rows, the unit of buffering: JSON arrays, or one string with a binary page, joined by commas; or one
+    message of an Arrow stream.
+    """
 
-    json: bytes
+    data: bytes | memoryview
     rows: int
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from typing import Literal
 
 from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.clock import Clock
@@ -28,6 +29,9 @@ from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
 _NO_WORK = ReturnRows(())
+
+ResultFormat = Literal["json", "binary", "arrow"]
+"""Rows as JSON or as Presto's SerializedPages, page by page; or all of them as one Arrow stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Query:
     """Belongs to one event loop: everything is called there, except where a method says otherwise.
 
     ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
-    ``binary_results``: the client wants SerializedPages in place of JSON rows.
+    ``result_format``: what the client wants its rows as.
     ``redact`` takes secrets out of what people see.
     A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
     """
@@ -72,7 +76,7 @@ class Query:
         retry_order: RetryOrder | None = None,
         attempt: int = 0,
         placeholder: bool = False,
-        binary_results: bool = False,
+        result_format: ResultFormat = "json",
         redact: Callable[[str], str] = redacted,
         space: ResultSpace | None = None,
     ) -> None:
@@ -84,7 +88,8 @@ class Query:
         self.retry_order = retry_order
         self.attempt = attempt
         self.placeholder = placeholder
-        self.binary_results = binary_results
+        self.result_format = result_format
+        self.stream_begun = False
         self.created: datetime = clock.now()
         self.ended: datetime | None = None
         self.timeline = Timeline(clock)

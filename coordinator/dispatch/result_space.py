@@ -102,7 +102,7 @@ class ResultFile:
         self._space = space
         self._freed = 0
 
-    def append(self, data: bytes) -> int:
+    def append(self, data: bytes | memoryview) -> int:
         """The offset of ``data``, for which space is reserved. Raises OSError."""
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if self.size == 0 else 0) | os.O_NOFOLLOW
         descriptor = os.open(self.path, flags, 0o600)

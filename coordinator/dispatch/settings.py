@@ -18,7 +18,8 @@ class DispatchSettings(Settings):
     - ``keep_free``: of the volume with those files.
     - ``stalled_after``: an engine that waits this long for its client does not hold a slot meanwhile.
     - ``fresh_plan_age``: a plan that waited longer is made again if its tables have changed meanwhile.
-    - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
+    - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size;
+      ``arrow_…``: the same of a message in an Arrow stream.
     """
 
     max_query_length: int = Field(
@@ -111,6 +112,8 @@ class DispatchSettings(Settings):
     stalled_after: float = 2.0
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
+    arrow_chunk_rows: int = 65_536
+    arrow_chunk_size: int = 1 << 20
     fresh_plan_age: float = 0.05
     sweep_interval: float = 1.0
 

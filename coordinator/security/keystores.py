@@ -8,12 +8,14 @@ from tempfile import TemporaryDirectory
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates, load_pkcs12
+from cryptography.x509 import load_pem_x509_certificates
 
 from shared.properties import ConfigurationError
 
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _DER = b"\x30"
 _PEM = serialization.Encoding.PEM
+_PLAIN_KEY = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
 
 
 def load_key(context: ssl.SSLContext, keystore: Path, password: str | None) -> None:
@@ -23,17 +25,32 @@ def load_key(context: ssl.SSLContext, keystore: Path, password: str | None) -> N
         # Without a password of ours the library would ask for one on the terminal.
         context.load_cert_chain(keystore, password=password or "")
         return
-    if store.key is None or store.cert is None:
-        raise ConfigurationError(f"{keystore}: no private key with its certificate is in it")
-    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    chain = [store.cert, *store.additional_certs]
-    pem = store.key.private_bytes(_PEM, *form) + b"".join(each.certificate.public_bytes(_PEM) for each in chain)
+    pem = b"".join(_pem_of(store, keystore))
     # The library takes files alone.
     with TemporaryDirectory() as folder:
         file = Path(folder) / "key.pem"
         file.touch(0o600)
         file.write_bytes(pem)
         context.load_cert_chain(file)
+
+
+def key_and_chain(keystore: Path, password: str | None) -> tuple[bytes, bytes]:
+    """The private key without a password, and its chain, in PEM. Raises ConfigurationError, OSError, ValueError."""
+    store = _read(keystore, password)
+    if store is not None:
+        return _pem_of(store, keystore)
+    content = keystore.read_bytes()
+    key = serialization.load_pem_private_key(content, None if password is None else password.encode())
+    chain = b"".join(each.public_bytes(_PEM) for each in load_pem_x509_certificates(content))
+    return key.private_bytes(_PEM, *_PLAIN_KEY), chain
+
+
+def _pem_of(store: PKCS12KeyAndCertificates, keystore: Path) -> tuple[bytes, bytes]:
+    if store.key is None or store.cert is None:
+        raise ConfigurationError(f"{keystore}: no private key with its certificate is in it")
+    chain = [store.cert, *store.additional_certs]
+    key = store.key.private_bytes(_PEM, *_PLAIN_KEY)
+    return key, b"".join(each.certificate.public_bytes(_PEM) for each in chain)
 
 
 def load_authorities(context: ssl.SSLContext, truststore: Path, password: str | None) -> None:

@@ -13,10 +13,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.delivery import Delivery, Page, TokenError
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
+from coordinator.server.arrow_response import ArrowResponse
 from coordinator.server.authentication import authenticated_identity
+from coordinator.server.media_types import wants_arrow
 from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import is_stranger
@@ -66,8 +69,14 @@ class StatementRoutes:
         retry_url: RetryUrl = None,
         retry_seconds: RetryExpiration = None,
     ) -> Response:
-        """Register a statement; 400 for headers that are wrong, everything else is the query's own failure."""
+        """Register a statement; 400 for headers that are wrong, everything else is the query's own failure.
+
+        For a client that wants all rows as one Arrow stream, run it.
+        """
         submission = await self._submission(request, binary_results, retry_url, retry_seconds)
+        if wants_arrow(request):
+            query = self.dispatcher.submit(replace(submission, result_format="arrow"))
+            return ArrowResponse(ArrowStream(self.dispatcher, query), self.dispatcher.settings.client_timeout)
         return await self._submitted(request, self.dispatcher.submit(submission))
 
     async def put(
@@ -235,7 +244,7 @@ class StatementRoutes:
             retry_url=retry_url,
             retry_seconds=float(retry_seconds or 0),
             placeholder=is_placeholder(request.headers),
-            binary_results=binary_results,
+            result_format="binary" if binary_results else "json",
             error=error,
             received_at=received_at,
         )
@@ -255,7 +264,7 @@ class StatementRoutes:
 
     def _conversation(self, request: Request, kind: str, query_id: str, slug: str) -> tuple[StatementQuery, Delivery]:
         query = self.dispatcher.registry.get(query_id)
-        if query is None or kind not in ("queued", "executing"):
+        if query is None or kind not in ("queued", "executing") or query.result_format == "arrow":
             raise ProblemError(404, NOT_FOUND)
         if is_stranger(request, query) or not compare_digest(query.slug.encode(), slug.encode()):
             raise ProblemError(404, NOT_FOUND)

@@ -18,13 +18,13 @@ def test_take_returns_whole_chunks_up_to_a_size_and_at_least_one():
     buffer = PageBuffer(1000, lambda: None)
     for size in (10, 20, 500, 5):
         assert buffer.put(chunk(size))
-    assert [len(c.json) for c in buffer.take(40)] == [10, 20]
-    assert [len(c.json) for c in buffer.take(40)] == [500]
+    assert [len(c.data) for c in buffer.take(40)] == [10, 20]
+    assert [len(c.data) for c in buffer.take(40)] == [500]
     assert buffer.size == 5
     assert not buffer.drained
     buffer.finish()
     assert not buffer.drained
-    assert [len(c.json) for c in buffer.take(40)] == [5]
+    assert [len(c.data) for c in buffer.take(40)] == [5]
     assert buffer.drained
     assert buffer.take(40) == []
 
@@ -88,7 +88,7 @@ def test_whatever_happens_the_space_is_given_back_and_the_order_is_kept(tmp_path
     producer.start()
     seen = []
     while not buffer.drained and not (ended_by_client and len(seen) > 200):
-        seen += [int(chunk.json) for chunk in buffer.take(chance.randint(1, 3_000))]
+        seen += [int(chunk.data) for chunk in buffer.take(chance.randint(1, 3_000))]
         assert space.used("memory") <= 3_000 + 704
     if ended_by_client:
         buffer.close()

@@ -156,8 +156,8 @@ def test_rows_are_cut_by_count_and_size():
     batch = pa.record_batch({"t": ["x" * 1000] * 100})
     chunks = list(encode_batch(batch, (parse_type("varchar"),), max_rows=1000, max_size=10_000, nested_as_text=False))
     assert sum(c.rows for c in chunks) == 100
-    assert max(len(c.json) for c in chunks) < 12_000
-    assert json.loads(b"[" + b",".join(c.json for c in chunks) + b"]") == [["x" * 1000]] * 100
+    assert max(len(c.data) for c in chunks) < 12_000
+    assert json.loads(b"[" + b",".join(c.data for c in chunks) + b"]") == [["x" * 1000]] * 100
     few = list(encode_batch(batch, (parse_type("varchar"),), max_rows=30, max_size=10**9, nested_as_text=False))
     assert [c.rows for c in few] == [30, 30, 30, 10]
     assert not list(

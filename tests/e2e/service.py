@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import socket
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +70,13 @@ class Service:
         cursor.fetchall()
         return [(column[0], column[1]) for column in cursor.description]
 
+    @property
+    def flight_port(self) -> int:
+        """Where its Flight SQL is, if it was given a port (``open_flight``)."""
+        found = re.search(r"^flight-sql.port=(\d+)$", (self.etc / "config.properties").read_text(), re.MULTILINE)
+        assert found is not None
+        return int(found[1])
+
     def get(self, path: str) -> Any:
         return httpx.get(self.url + path, timeout=30).raise_for_status().json()
 
@@ -97,6 +106,14 @@ def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners
     (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
     (directory / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
     return directory
+
+
+def open_flight(etc: Path) -> None:
+    """Flight SQL on a port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (etc / "config.properties").open("a") as config:
+        config.write(f"flight-sql.port={port}\n")
 
 
 def start_service(etc: Path, data_dir: Path, log: Path, *, cold: bool = False) -> Service:

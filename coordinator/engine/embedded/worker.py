@@ -32,7 +32,7 @@ from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
 from coordinator.engine.processes.memory import limit_memory
-from coordinator.engine.processes.messages import END, pieces
+from coordinator.engine.processes.messages import END, joined, pieces
 from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
@@ -91,7 +91,7 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
     handle, path = tempfile.mkstemp(prefix="result-", suffix=".arrow", dir=settings.scratch)
     try:
         with os.fdopen(handle, "wb") as file, pa.ipc.new_stream(file, reader.schema) as writer:
-            for batch in reader:
+            for batch in joined(reader):
                 for piece in pieces(batch):
                     writer.write_batch(piece)
                 _check_size(file.tell(), settings)

@@ -6,7 +6,7 @@ Arrow and JSON alone, since it computes what users wrote.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ SCHEMA, BATCH, WANTED, END, BROKEN = b"schema  ", b"batch   ", b"wanted  ", b"en
 statement ended, as JSON; the input's stream broke."""
 KIND = 8
 _PIECE_BYTES = 4 << 20
+_JOINED_BYTES, _JOINED_BATCHES = 1 << 20, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,20 @@ class LocalStatement:
     sql: str
     files: dict[str, tuple[str, ...]]
     streams: dict[str, bytes]
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches become larger ones: each costs its reader some calls, whatever its size."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _JOINED_BYTES or len(held) >= _JOINED_BATCHES:
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
+            held, size = [], 0
+    if held:
+        yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.certificates import authority
-from tests.e2e.service import start_service, write_etc
+from tests.e2e.service import open_flight, start_service, write_etc
 from tests.security.authentication.identity_provider import SECRET, IdentityProvider, identity_provider
 from tests.security.authentication.secured import CONFIG, MAPPING, PASSWORD, RULES, Secured, write_passwords
 
@@ -31,6 +31,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider
     (etc / "jwt.pem").write_bytes(public)
     with (etc / "config.properties").open("a") as config:
         config.write(CONFIG + f"http-server.authentication.oauth2.issuer={provider.url}\n")
+    open_flight(etc)
     (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
     (etc / "mapping.json").write_text(MAPPING)
     (etc / "rules.json").write_text(RULES)

@@ -1,0 +1,35 @@
+"""Batches as messages of an Arrow IPC stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from coordinator.dispatch.arrow_types import client_batch
+from coordinator.dispatch.pages import Chunk
+from shared.plan.types import Type
+
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""What closes a stream outside of Flight; without it a reader knows that rows are missing."""
+_PREFIX = 8
+
+
+def arrow_chunks(
+    batch: pa.RecordBatch, types: Sequence[Type], schema: pa.Schema, *, max_rows: int, max_size: int
+) -> Iterator[Chunk]:
+    """One message each of at most ``max_rows`` rows and about ``max_size`` bytes."""
+    if batch.num_rows == 0:
+        return
+    rows = client_batch(batch, types, schema)
+    step = max(1, min(max_rows, max_size * rows.num_rows // max(1, rows.nbytes)))
+    for start in range(0, rows.num_rows, step):
+        part = rows.slice(start, step)
+        yield Chunk(memoryview(part.serialize()), part.num_rows)
+
+
+def split_message(message: bytes | memoryview) -> tuple[memoryview, memoryview]:
+    """The header and the body of an IPC message, which Flight sends apart from each other."""
+    view = memoryview(message)
+    end = _PREFIX + int.from_bytes(view[4:_PREFIX], "little")
+    return view[_PREFIX:end], view[end:]

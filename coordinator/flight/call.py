@@ -1,0 +1,41 @@
+"""One call of a client: what it sends, what it gets, and within which time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from coordinator.flight.failures import invalid
+
+
+class Wire(Protocol):
+    """The part of ``grpc.aio.ServicerContext`` that calls use."""
+
+    async def read(self) -> object: ...
+
+    async def write(self, message: bytes) -> None: ...
+
+
+class Call:
+    """Messages of one call. ``patience``: seconds that a client may take to send one, and to take one."""
+
+    def __init__(self, wire: Wire, receiving: float, patience: float) -> None:
+        self._wire, self._receiving, self._patience = wire, receiving, patience
+
+    async def message(self) -> bytes:
+        """The next message of the client. Raises CallError where it sends none."""
+        found = await self.next()
+        if found is None:
+            raise invalid("The call brings no message")
+        return found
+
+    async def next(self) -> bytes | None:
+        """The next message, None behind the last one."""
+        async with asyncio.timeout(self._receiving):
+            found = await self._wire.read()
+        return found if isinstance(found, bytes) else None
+
+    async def send(self, message: bytes) -> None:
+        """Returns when the client has room for more. Raises TimeoutError."""
+        async with asyncio.timeout(self._patience):
+            await self._wire.write(message)

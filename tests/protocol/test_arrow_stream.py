@@ -1,0 +1,120 @@
+"""``Accept: application/vnd.apache.arrow.stream``: the rows of the pages, all of them in one answer."""
+
+from __future__ import annotations
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from coordinator.dispatch.settings import DispatchSettings
+from tests.protocol.conftest import ALL_TYPES
+
+ARROW = {"X-Presto-User": "tester", "Accept": "application/vnd.apache.arrow.stream"}
+
+
+def table(response: httpx.Response) -> pa.Table:
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == ARROW["Accept"]
+    return pa.ipc.open_stream(response.content).read_all()
+
+
+def test_every_type_says_what_presto_calls_it(server):
+    found = table(server.post("SELECT all", ARROW))
+    assert found.num_rows == 2
+    for field, (name, type_text, values) in zip(found.schema, ALL_TYPES, strict=True):
+        assert (field.name, field.metadata[b"ARROW:FLIGHT:SQL:TYPE_NAME"].decode()) == (name, type_text)
+        column = found.column(name).combine_chunks()
+        assert not column[1].is_valid
+        if not pa.types.is_integer(values.type) or "interval" not in type_text:
+            expected = f"{'ab':5}" if type_text == "char(5)" else values[0].as_py()
+            assert str(column[0].as_py()) == str(expected) or "zone" in type_text, name
+    assert str(found.column("c_day_second")[0].as_py()) == "1 day, 2:03:04.500000"
+    assert found.column("c_year_month")[0].as_py() == "1-6"
+    assert found.column("c_timestamptz")[0].as_py().isoformat() == "2020-02-29T09:02:03.456000+00:00"
+
+
+def test_all_rows_come_in_order_and_the_query_is_finished(server):
+    response = server.post("SELECT many", ARROW)
+    assert table(response).column("n").to_pylist() == list(range(20_000))
+    query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
+    server.wait_for(lambda: query.state.value == "FINISHED" and not query.active, 5)
+    assert query.output_rows == 20_000
+
+
+def test_a_result_without_rows_has_its_schema(server):
+    assert table(server.post("SELECT none", ARROW)).schema.names == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "status", "name"),
+    [
+        ("SELEC 1", 400, "SYNTAX_ERROR"),
+        ("SELECT lost", 500, "REMOTE_HOST_GONE"),
+        ("SELECT defect", 500, "GENERIC_INTERNAL_ERROR"),
+    ],
+)
+def test_what_fails_before_the_first_row_is_a_status(server, sql, status, name):
+    response = server.post(sql, ARROW)
+    assert (response.status_code, response.json()["error"]["errorName"]) == (status, name)
+
+
+def test_a_server_that_leaves_says_so(server):
+    server.client.put("/v1/info/state", json="INACTIVE")
+    try:
+        response = server.post("SELECT 1", ARROW)
+        assert (response.status_code, response.json()["error"]["errorName"]) == (503, "SERVER_SHUTTING_DOWN")
+    finally:
+        server.client.put("/v1/info/state", json="ACTIVE")
+
+
+def test_session_changes_are_headers(server):
+    response = server.post("USE tpch.sf1", ARROW)
+    assert table(response).num_rows == 1
+    assert (response.headers["x-presto-set-catalog"], response.headers["x-presto-set-schema"]) == ("tpch", "sf1")
+
+
+def test_what_fails_later_breaks_the_answer_off(start_server, number_answer):
+    def failing(execution):
+        yield from number_answer(50_000).batches(execution)
+        raise KeyError("late")
+
+    answer = number_answer(1)
+    late = type(answer)(answer.columns, failing)
+    with start_server({"SELECT late": lambda: late}) as server, pytest.raises(httpx.RemoteProtocolError):
+        server.post("SELECT late", ARROW)
+
+
+def test_a_client_that_leaves_ends_its_statement(server):
+    with server.client.stream("POST", "/v1/statement", content="SELECT huge", headers=ARROW) as response:
+        parts = response.iter_raw()  # closes the connection when it goes
+        next(parts)
+        query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
+        assert query.state.value == "RUNNING"
+    server.wait_for(lambda: query.state.value == "FAILED", 5)
+    assert query.error.code.name == "USER_CANCELED"
+
+
+def test_a_client_that_leaves_before_the_first_row_ends_its_statement_too(server):
+    before = {query.id for query in server.dispatcher.registry}
+    with pytest.raises(httpx.ReadTimeout):
+        server.client.post("/v1/statement", content="SELECT slow", headers=ARROW, timeout=0.5)
+    (query,) = [query for query in server.dispatcher.registry if query.id not in before]
+    server.wait_for(lambda: query.state.value == "FAILED", 5)
+
+
+def test_a_client_that_reads_nothing_is_left(start_server):
+    settings = DispatchSettings(client_timeout=0.5, sweep_interval=0.1, max_buffer_size=1 << 20)
+    with (
+        start_server({}, settings) as server,
+        server.client.stream("POST", "/v1/statement", content="SELECT huge", headers=ARROW) as response,
+    ):
+        query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
+        server.wait_for(lambda: query.state.done, 10)
+        assert server.dispatcher.results.used("memory") == 0
+
+
+def test_nobody_reads_such_rows_as_pages(server):
+    query_id = server.post("SELECT 1", ARROW).headers["x-presto-query-id"]
+    query = server.dispatcher.registry.get(query_id)
+    response = server.client.get(f"/v1/statement/executing/{query_id}/0?slug={query.slug}")
+    assert response.status_code == 404
