@@ -27,9 +27,9 @@ GRACE_SECONDS = 5.0
 
 def main(arguments: list[str]) -> int:
     """The command's exit code, 128 + signal when a signal ended it."""
-    told = arguments[0].startswith("--silence=")
-    silence = float(arguments[0].partition("=")[2]) if told else None
-    return _guard(arguments[1:] if told else arguments, silence)
+    timed = arguments[0].startswith("--silence=")
+    silence = float(arguments[0].partition("=")[2]) if timed else None
+    return _guard(arguments[1:] if timed else arguments, silence)
 
 
 def _guard(command: list[str], silence: float | None) -> int:

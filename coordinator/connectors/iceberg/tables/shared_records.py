@@ -29,8 +29,8 @@ def share(place: WorkPlace, kinds: Sequence[WorkRecords], shared: SharedWork) ->
         for records in kinds:
             records.move_from_file(shared)
     except (sa.exc.SQLAlchemyError, NewerSchemaError) as error:
-        told = " ".join(str(getattr(error, "orig", None) or error).split())
-        message = f"The journal of {place.catalog} cannot be kept in the database of the coordinators: {told}"
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
+        message = f"The journal of {place.catalog} cannot be kept in the database of the coordinators: {reason}"
         raise ProcessionError(ErrorCode.ICEBERG_COMMIT_ERROR, message, retriable=True) from error
     place.shared = shared
 

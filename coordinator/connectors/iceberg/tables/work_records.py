@@ -61,8 +61,8 @@ class WorkPlace:
             with self.shared.engine.begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
-            told = " ".join(str(getattr(error, "orig", None) or error).split())
-            message = f"The database of the coordinators cannot be reached, so that nothing is committed: {told}"
+            reason = " ".join(str(getattr(error, "orig", None) or error).split())
+            message = f"The database of the coordinators cannot be reached, so that nothing is committed: {reason}"
             raise NotCommittedError(ErrorCode.ICEBERG_COMMIT_ERROR, message, retriable=True) from error
 
     def file_engine(self, local: sa.Table) -> sa.Engine:
