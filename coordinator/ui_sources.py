@@ -18,8 +18,8 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import registered_procedures
 from coordinator.engine.processes.pool import EngineStats
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.engine.sql_processes import SqlProcesses
 from coordinator.events.bus import EventBus
+from coordinator.parts import Parts
 from coordinator.security.redaction import HIDDEN, Redactor, is_secret_name
 from coordinator.server.ui.parts import Health, Part, ShownSetting
 from coordinator.server.ui.routes import UiSources
@@ -39,17 +39,11 @@ _FILES: dict[str, tuple[type[Settings], ...]] = {
 }
 
 
-def ui_sources(
-    config: CoordinatorConfig,
-    catalogs: Catalogs,
-    pool: ValidationPool,
-    checkers: PlanCheckers,
-    spark: SparkEngine,
-    sql: SqlProcesses,
-    bus: EventBus,
-    redact: Redactor,
-) -> UiSources:
+def ui_sources(coordinator: Parts) -> UiSources:
     """Of one coordinator."""
+    around, planning, engines = coordinator.around, coordinator.planning, coordinator.engines
+    config, catalogs, redact, bus = around.config, coordinator.governed.catalogs, around.redact, around.delivery.bus
+    pool, checkers, spark, sql = planning.pool, planning.checkers, engines.spark, engines.sql
 
     def parts() -> list[Part]:
         return [
