@@ -85,6 +85,7 @@ class _Running:
             except BrokenPipeError:
                 if not paged:
                     raise
+                self.last = None  # there is nothing to sum up
                 sys.stderr.write("(query aborted by user)\n")
 
     def _show(self, page: Page, printer: RowPrinter, live: LiveStatus | None) -> None:

@@ -92,6 +92,7 @@ class Shell:
                     return code
                 time.sleep(pause)
         except KeyboardInterrupt:
+            self._say("\n")
             return 0
 
     def _command(self, text: str) -> int:

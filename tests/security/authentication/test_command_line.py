@@ -92,9 +92,7 @@ def test_a_login_that_nobody_completes(secured: Secured) -> None:
         refused = http.post(f"{secured.url}/v1/statement", content=b"SELECT 1")
         challenge = ", ".join(refused.headers.get_list("WWW-Authenticate"))
         with pytest.raises(LoginError, match="nobody logged in"):
-            ExternalLogin(lambda _: None, seconds=0).answer(
-                http, ", ".join(challenge.headers.get_list("WWW-Authenticate"))
-            )
+            ExternalLogin(lambda _: None, seconds=0).answer(http, challenge)
         with pytest.raises(LoginError, match="is not https"):
             ExternalLogin(lambda _: None).answer(http, 'Bearer x_token_server="http://127.0.0.1:1/"')
         assert not ExternalLogin(lambda _: None).answer(http, 'Basic realm="x"')
