@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
+import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,7 +18,8 @@ import prestodb
 import pytest
 import sqlalchemy as sa
 
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.gateway.test_nginx import nginx_binary
 from tests.kept_secrets import holding
 
 pytestmark = pytest.mark.slow
@@ -47,6 +51,7 @@ def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterat
                 config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
                 config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
+                config.write("http-server.process-forwarded=true\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)
             found.append(service)
@@ -167,6 +172,37 @@ def test_a_rolling_restart_under_load_is_seen_by_nobody(services: list[Service])
         while load.done < before + 10:
             time.sleep(0.05)
     assert load.wrong == []
+
+
+def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -> None:
+    """Round robin without sessions: each page comes from whichever coordinator nginx asks."""
+    page = (ROOT / "docs" / "several-coordinators.md").read_text()
+    said = page.partition("```nginx\n")[2].partition("```")[0]
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    said = said.replace("listen 8000;", f"listen 127.0.0.1:{port}; access_log {tmp_path}/access.log asked;")
+    for number, service in enumerate(services, start=1):
+        said = said.replace(f"coordinator-{number}.example.com:8080", service.url.removeprefix("http://"))
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log; events {{}}\n"
+        f"http {{ log_format asked '$upstream_addr $status'; {said} }}\n"
+    )
+    nginx = subprocess.Popen([nginx_binary(), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
+    try:
+        limit = time.monotonic() + 20
+        while not (tmp_path / "pid").exists():  # written once it listens
+            assert time.monotonic() < limit, (tmp_path / "error.log").read_text()
+            time.sleep(0.05)
+        connection = prestodb.dbapi.connect(host="127.0.0.1", port=port, user="tester", catalog="tpch", schema="tiny")
+        cursor = connection.cursor()
+        cursor.execute("SELECT orderkey, linenumber, comment FROM lineitem")
+        assert len(cursor.fetchall()) == 60_175
+    finally:
+        nginx.terminate()
+        nginx.wait(timeout=20)
+    asked = [line.split() for line in (tmp_path / "access.log").read_text().splitlines()]
+    assert {status for _, status in asked} == {"200"}
+    assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
 
 
 def until_history(service: Service, query_id: str, state: str) -> None:

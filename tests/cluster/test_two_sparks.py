@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.e2e.service import Service, start_service, write_etc
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 # More rows than any machine inserts meanwhile; those of the first tasks are in files at once.
 ENDLESS = (
     "INSERT INTO lake.db.t SELECT a.id FROM lake.db.u a CROSS JOIN lake.db.u b CROSS JOIN lake.db.u c "
@@ -57,7 +57,7 @@ class Cluster:
         """Data files that no snapshot names."""
         table = self.lake.load_table("db.t")
         named = table.inspect.all_files().column("file_path").to_pylist()
-        return self.data_files() - {str(path).removeprefix("file:").replace("//", "/") for path in named}
+        return self.data_files() - {"/" + str(path).removeprefix("file:").lstrip("/") for path in named}
 
     def settled(self) -> None:
         """Wait until nothing is open, and nothing lies about."""
@@ -124,7 +124,7 @@ class Statement:
         return self.outcome
 
 
-def eventually(condition: Callable[[], object], seconds: float = 60, told: Callable[[], Any] = lambda: None) -> None:
+def eventually(condition: Callable[[], object], seconds: float = 90, told: Callable[[], Any] = lambda: None) -> None:
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, told()

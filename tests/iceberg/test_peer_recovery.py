@@ -106,6 +106,7 @@ def joined(lake: Any, store: ClusterStore, second: IcebergConnector, monkeypatch
     connectors = [lake.connector, second]
     for suffix, connector in zip(("aaaaa", "bbbbb"), connectors, strict=True):
         assert store.register(Node(suffix, suffix[0], f"http://{suffix}:1", "1"), 60)
+        connector.settings = replace(connector.settings, is_file=False)  # here both open the same one
         connector.share_work(ClusterWork(store.engine, suffix, 5.0))
     monkeypatch.setattr(recovery, "_WORKERS_GONE_SECONDS", 0.0)
     monkeypatch.setattr(one_rewrite, "_WORKERS_GONE_SECONDS", 0.2)
@@ -387,6 +388,7 @@ def test_what_the_file_has_is_settled_after_the_move_into_the_database(
     monkeypatch.setattr(recovery, "_WORKERS_GONE_SECONDS", 0.0)
     again = lake.connect()
     assert store.register(Node("ccccc", "c", "http://c:1", "1"), 60)
+    again.settings = replace(again.settings, is_file=False)
     again.share_work(ClusterWork(store.engine, "ccccc", 5.0))
     (found,) = again.recover()
     assert found.outcome == "ABORTED"
@@ -394,8 +396,9 @@ def test_what_the_file_has_is_settled_after_the_move_into_the_database(
     assert lake.connect().journal.open_entries("lab") == []
 
 
-def test_an_embedded_catalog_stays_with_its_coordinator(store: ClusterStore, tmp_path: Path) -> None:
-    connector = IcebergConnector("own", {}, tmp_path)
-    connector.share_work(ClusterWork(store.engine, "aaaaa", 5.0))
-    assert not connector.shares_work
-    assert connector.recover() == []
+def test_a_catalog_in_a_file_stays_with_its_coordinator(lake: Any, store: ClusterStore, tmp_path: Path) -> None:
+    """Others have other tables in theirs: nothing can be told from those."""
+    for connector in (IcebergConnector("own", {}, tmp_path), lake.connector):
+        connector.share_work(ClusterWork(store.engine, "aaaaa", 5.0))
+        assert not connector.shares_work
+        assert connector.recover() == []

@@ -151,9 +151,9 @@ class IcebergConnector:
     def share_work(self, shared: SharedWork) -> None:
         """Keep the journal in a database that several coordinators share. Raises ProcessionError.
 
-        An embedded catalog is files of one coordinator, and stays with it.
+        A catalog in an SQLite file is one coordinator's, and stays with it.
         """
-        if not self.settings.is_embedded:
+        if not self.settings.is_file:
             share(self.tables_of.work, self._records, shared)
 
     @property

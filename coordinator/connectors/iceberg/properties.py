@@ -91,8 +91,8 @@ class IcebergSettings:
     allowed_properties: tuple[str, ...] = ()
     admins: tuple[str, ...] | None = None
     """Who has the role ``admin`` of a catalog that keeps roles; None where none are kept."""
-    is_embedded: bool = False
-    """Its catalog is a file in this coordinator's data directory."""
+    is_file: bool = False
+    """Its catalog is an SQLite file, which other coordinators may have under the same name with other tables."""
     least_ages: Mapping[str, str] = field(default_factory=dict)
     """By procedure, the least age of what ``ALTER TABLE … EXECUTE`` removes."""
 
@@ -128,7 +128,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         allowed_locations=_listed(properties, "iceberg.allowed-locations"),
         allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
         admins=_admins(kind, properties),
-        is_embedded=kind == "sql" and "iceberg.catalog.uri" not in properties,
+        is_file=uri is not None and uri.startswith("sqlite"),
         least_ages={name: _least_age(name, properties) for name in ("expire_snapshots", "remove_orphan_files")},
     )
 

@@ -157,7 +157,7 @@ class LateWrites:
         begun, found, longest = time.monotonic(), 0, _LONGEST_PAUSE_SECONDS
         try:
             # Another coordinator may have taken some over, and settles them.
-            gone = [one for one in failed if not self._records.is_mine(one.write.id)]
+            gone = [one for one in failed if self._records.taken_over(one.write.id)]
             ended = [one for one in failed if one not in gone and (one.ended or self._end(one))]
             if ended:
                 found = self._remove([one.write for one in ended])

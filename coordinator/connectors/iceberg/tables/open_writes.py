@@ -85,10 +85,9 @@ class OpenWrites:
         """After it was committed, or nothing of it is left."""
         self.records.settle({"write_id": write_id})
 
-    def is_mine(self, write_id: str) -> bool:
-        """Whether it is this coordinator that settles it; another may have taken it over."""
-        row = self.records.row({"write_id": write_id})
-        return row is not None and self.records.is_mine(row)
+    def taken_over(self, write_id: str) -> bool:
+        """Whether it is another coordinator that settles it."""
+        return self.records.taken_over({"write_id": write_id}) is not None
 
     def open_entries(self) -> list[OpenWrite]:
         """Oldest first; empty when nothing was ever recorded."""

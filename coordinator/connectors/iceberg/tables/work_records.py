@@ -151,9 +151,11 @@ class WorkRecords:
         with self._place.begin(self._local) as connection:
             return connection.execute(wanted).mappings().one_or_none()
 
-    def is_mine(self, row: Row) -> bool:
-        """Whether this coordinator has to settle it."""
-        return self._place.shared is None or row["owner"] == self._place.shared.owner
+    def taken_over(self, key: Key) -> Row | None:
+        """A record that another coordinator has to settle, or has settled; None for one of this coordinator's own."""
+        shared = self._place.shared
+        row = None if shared is None else self.row(key)
+        return None if row is None or shared is None or row["owner"] == shared.owner else row
 
     def unowned(self, shared: SharedWork) -> sa.ColumnElement[bool]:
         """Of the shared table: open records of this catalog whose coordinator has ended."""

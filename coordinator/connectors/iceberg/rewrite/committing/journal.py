@@ -104,8 +104,8 @@ class Journal:
 
     def settled_by_another(self, call_id: str) -> State | None:
         """The state of a call that another coordinator took over; None for one of this coordinator's own."""
-        row = self.records.row({"call_id": call_id})
-        return None if row is None or self.records.is_mine(row) else cast(State, row["state"])
+        row = self.records.taken_over({"call_id": call_id})
+        return None if row is None else cast(State, row["state"])
 
 
 def _entry(fields: Row) -> JournalEntry:
