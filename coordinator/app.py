@@ -237,7 +237,7 @@ def create_app(
         flight_settings(config),
         settings.http_host,
         info.version,
-        load_credentials(config.etc, config.https),
+        None if config.flight.port is None else load_credentials(config.etc, config.https),
     )
     app = create_server(
         dispatcher,
