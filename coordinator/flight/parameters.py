@@ -11,15 +11,62 @@ import pyarrow as pa
 
 from coordinator.flight.failures import invalid, unsupported
 
+_MOST_ITEMS = 100_000
+"""Of all arrays in a column."""
+_PLAIN = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+)
 
-def literal_rows(batch: pa.RecordBatch) -> list[tuple[str, ...]]:
-    """A literal for each value, row by row. Raises CallError."""
+
+def literal_rows(batch: pa.RecordBatch, *, most_rows: int, most_characters: int) -> list[tuple[str, ...]]:
+    """A literal for each value, row by row. Raises CallError.
+
+    A few bytes of Arrow may stand for many rows, and for many copies of a long text: both are counted as they come.
+    """
+    if batch.num_rows > most_rows:
+        raise invalid(f"More than {most_rows} rows of parameters")
+    rows: list[tuple[str, ...]] = []
+    size = 0
     try:
         batch.validate(full=True)  # it comes from a client
-        columns = [[literal(value, column.type) for value in column.to_pylist()] for column in batch.columns]
+        columns = [_readable(column) for column in batch.columns]
+        for number in range(batch.num_rows):
+            row = tuple(literal(column[number].as_py(), column.type) for column in columns)
+            size += sum(map(len, row))
+            if size > most_characters:
+                raise invalid(f"Parameters of more than {most_characters} characters")
+            rows.append(row)
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise invalid(f"Parameters cannot be read: {error}") from error
-    return list(zip(*columns, strict=True))
+    return rows
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """Raises CallError for types whose values may be more than their bytes, and for those without literals."""
+    if isinstance(column, pa.ExtensionArray) and isinstance(column.type, pa.UuidType):
+        return column
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        if len(column.values) > _MOST_ITEMS:
+            raise invalid(f"Parameters with more than {_MOST_ITEMS} items of arrays")
+        _readable(column.values)
+        if pa.types.is_list(column.values.type) or pa.types.is_large_list(column.values.type):
+            raise unsupported("parameters that are arrays of arrays")
+        return column
+    if not any(is_one(column.type) for is_one in _PLAIN):
+        raise unsupported(f"parameters of type {column.type}")
+    return column
 
 
 def literal(value: object, arrow_type: pa.DataType) -> str:  # noqa: C901 - one case a type

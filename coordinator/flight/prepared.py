@@ -35,6 +35,11 @@ class Prepared:
             return self.text
         return f"EXECUTE IMMEDIATE {quoted(self.text)} USING {', '.join(values)}"
 
+    @property
+    def size(self) -> int:
+        """Characters."""
+        return len(self.text) + sum(len(value) for row in self.bound for value in row)
+
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
@@ -46,22 +51,30 @@ class _Kept:
 class PreparedStatements:
     """By handle. Belongs to one event loop."""
 
-    def __init__(self, most_of_user: int, idle: float, clock: Callable[[], float] = monotonic) -> None:
-        self._most, self._idle, self._clock = most_of_user, idle, clock
+    def __init__(
+        self, most_of_user: int, idle: float, clock: Callable[[], float] = monotonic, size_of_user: int = 16 << 20
+    ) -> None:
+        """``size_of_user``: characters of one user's statements and parameters together."""
+        self._most, self._idle, self._clock, self._size = most_of_user, idle, clock, size_of_user
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def keep(self, owner: Caller, prepared: Prepared) -> bytes:
-        """Its handle. Past the limit the one goes that its user has not used for longest."""
+        """Its handle. Past a limit those go that its user has not used for longest."""
         self._forget_idle()
-        own = [handle for handle, kept in self._kept.items() if kept.owner.session.user == owner.session.user]
-        for handle in own[: max(0, len(own) + 1 - self._most)]:
-            del self._kept[handle]
         made = token_bytes(18)
         self._kept[made] = _Kept(owner, prepared, self._clock())
+        self._make_room(owner, made)
         return made
+
+    def _make_room(self, owner: Caller, newest: bytes) -> None:
+        own = {h: kept.prepared.size for h, kept in self._kept.items() if kept.owner.session.user == owner.session.user}
+        for handle in tuple(own):
+            if handle == newest or (len(own) <= self._most and sum(own.values()) <= self._size):
+                return
+            del own[handle], self._kept[handle]
 
     def find(self, caller: Caller, handle: bytes) -> Prepared:
         """Raises CallError for one that is not there, or is somebody else's."""
@@ -77,6 +90,7 @@ class PreparedStatements:
         """Set its parameters. Raises CallError."""
         prepared = self.find(caller, handle)
         self._kept[handle] = replace(self._kept[handle], prepared=replace(prepared, bound=rows))
+        self._make_room(caller, handle)
 
     def close(self, caller: Caller, handle: bytes) -> None:
         """Forget it; one that is not there, or is somebody else's, stays so."""

@@ -16,6 +16,7 @@ from coordinator.flight.failures import CallError, invalid, unsupported
 from coordinator.flight.reading import Reading
 from coordinator.flight.wire import WireError, message
 from coordinator.flight.writing import Writing
+from coordinator.security.authentication.authentication import UNAUTHORIZED
 
 _SERVICE = "/arrow.flight.protocol.FlightService/"
 _log = structlog.get_logger(__name__)
@@ -88,6 +89,8 @@ class FlightService(grpc.GenericRpcHandler):  # type: ignore[misc]
             failure = CallError(grpc.StatusCode.INTERNAL, internal_error(error).message)
         else:
             return
+        if failure.status is grpc.StatusCode.UNAUTHENTICATED and failure.text != UNAUTHORIZED:
+            _log.info("call refused", address=_address(context.peer()), reason=failure.text)
         trailers = () if failure.error_name is None else (("x-presto-error-name", failure.error_name),)
         await context.abort(failure.status, failure.text, trailers)
 

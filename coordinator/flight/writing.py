@@ -53,7 +53,7 @@ class Writing:
 
     async def _literals(self, call: Call, first: ClientData) -> list[Literals]:
         """The parameters that come after the command."""
-        most = self._backend.settings.parameter_rows
+        most, room = self._backend.settings.parameter_rows, self._backend.settings.message_size
         data: ClientData | None = first
         schema: pa.Schema | None = None
         rows: list[Literals] = []
@@ -62,9 +62,9 @@ class Writing:
                 if schema is None:
                     schema = _schema(data)
                 else:
-                    rows += literal_rows(_batch(data, schema))
-            if len(rows) > most:
-                raise invalid(f"More than {most} rows of parameters")
+                    found = literal_rows(_batch(data, schema), most_rows=most - len(rows), most_characters=room)
+                    room -= sum(len(value) for row in found for value in row)
+                    rows += found
             received = await call.next()
             data = None if received is None else ClientData.read(received)
         return [row for row in rows if row]

@@ -59,11 +59,8 @@ def create_server(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with around() if around is not None else nullcontext(), dispatcher.running(), life.running():
             lifecycle.starting = False
-            try:
+            async with _closing_owners(settings):
                 yield
-            finally:
-                if settings.cluster is not None:
-                    await settings.cluster.owners.aclose()
 
     app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_exception_handler(ProblemError, answer_problem)
@@ -84,6 +81,12 @@ def create_server(
     app.state.form_tokens = tokens
     app.state.process_forwarded = settings.process_forwarded
     app.state.drain = lambda: lifecycle.change(NodeState.SHUTTING_DOWN)
+    _add_guards(app, dispatcher, settings)
+    return app
+
+
+def _add_guards(app: FastAPI, dispatcher: Dispatcher, settings: ServerSettings) -> None:
+    """What each request passes on its way to the routes, the innermost first."""
     if settings.cluster is not None:
         app.add_middleware(
             OwnerForwarding, owners=settings.cluster.owners, is_draining=lambda: dispatcher.refusal is not None
@@ -102,7 +105,15 @@ def create_server(
         app.add_middleware(PeerGuard, tokens=settings.cluster.tokens)
     app.add_middleware(BrowserGuard, allowed=settings.allowed_hosts)
     app.add_middleware(ErrorBoundary)
-    return app
+
+
+@asynccontextmanager
+async def _closing_owners(settings: ServerSettings) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        if settings.cluster is not None:
+            await settings.cluster.owners.aclose()
 
 
 async def _answer_invalid(_: Request, error: Exception) -> Response:

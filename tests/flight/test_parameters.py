@@ -13,6 +13,15 @@ from coordinator.flight.parameters import literal_rows
 from coordinator.sql.parse_statement import parse_statement
 
 
+def _nulls_in_an_array():
+    offsets = pa.array([0, 1 << 30], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.list_(pa.null()), 1, [None, offsets], children=[pa.nulls(1 << 30)])
+
+
+def rows(batch):
+    return literal_rows(batch, most_rows=100, most_characters=10_000)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -36,14 +45,14 @@ from coordinator.sql.parse_statement import parse_statement
     ],
 )
 def test_literals(value, text):
-    row = literal_rows(pa.record_batch({"p": value}))[0]
+    row = rows(pa.record_batch({"p": value}))[0]
     assert row == (text,)
     parse_statement(f"SELECT {text}")
 
 
 def test_a_type_without_literals_is_refused():
     with pytest.raises(CallError, match="parameters of type"):
-        literal_rows(pa.record_batch({"p": pa.array([{"a": 1}])}))
+        rows(pa.record_batch({"p": pa.array([{"a": 1}])}))
 
 
 def test_a_batch_that_lies_about_its_buffers_is_refused():
@@ -53,4 +62,20 @@ def test_a_batch_that_lies_about_its_buffers_is_refused():
     assert found
     lying = pa.ipc.read_record_batch(pa.py_buffer(head + wrong + body), batch.schema)
     with pytest.raises(CallError, match="cannot be read"):
-        literal_rows(lying)
+        rows(lying)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.nulls(1 << 30),
+        _nulls_in_an_array(),
+        pa.DictionaryArray.from_arrays(pa.array([0] * 9), pa.array(["x" * 1000])),
+        pa.array(["x" * 6_000, "x" * 6_000]),
+        pa.array([[[1]]]),
+    ],
+    ids=["nulls", "nulls in an array", "a dictionary", "long texts", "arrays of arrays"],
+)
+def test_a_few_bytes_do_not_become_many(column):
+    with pytest.raises(CallError):
+        rows(pa.RecordBatch.from_arrays([column], names=["p"]))

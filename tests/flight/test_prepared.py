@@ -36,6 +36,15 @@ def test_the_one_that_was_not_used_for_longest_goes_and_others_keep_theirs():
     assert [kept.find(who, each) for who, each in ((ALICE, first), (ALICE, third), (BOB, theirs))] == [STATEMENT] * 3
 
 
+def test_long_ones_have_less_company():
+    kept = PreparedStatements(5, 10.0, size_of_user=100)
+    first, second = (kept.keep(ALICE, Prepared("x" * 40, None, None)) for _ in range(2))
+    kept.bind(ALICE, second, (("y" * 40,),))
+    with pytest.raises(CallError):
+        kept.find(ALICE, first)
+    assert kept.find(ALICE, second).bound
+
+
 def test_nobody_uses_it_and_it_goes():
     now = [0.0]
     kept = PreparedStatements(5, 10.0, lambda: now[0])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import socket
 import time
 
 import adbc_driver_flightsql.dbapi as adbc
@@ -12,12 +14,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight as fl
 
+from coordinator.dispatch.clock import SystemClock
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.flight.callers import Callers
 from coordinator.flight.messages import CANCELLED, NOT_CANCELLABLE, packed
+from coordinator.flight.server import FlightServer
+from coordinator.flight.settings import FlightSettings
+from coordinator.flight.statements import Statements
 from coordinator.flight.wire import Fields, message
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.server.settings import ServerSettings
+from shared.properties import ConfigurationError
 from tests.flight.conftest import running_flight
 from tests.protocol.test_authentication import Words
 
@@ -134,7 +142,7 @@ def test_tickets_are_good_once_and_for_their_owner(flight):
         ticket = info_of(client, "SELECT many").endpoints[0].ticket
         with pytest.raises(pa.ArrowKeyError, match="not ours"):
             client.do_get(ticket, as_("mallory")).read_all()
-        forged = fl.Ticket(ticket.ticket[:-1] + b"0")
+        forged = fl.Ticket(ticket.ticket[:-1] + bytes([ticket.ticket[-1] ^ 1]))
         with pytest.raises(pa.ArrowKeyError, match="not ours"):
             client.do_get(forged, as_("tester")).read_all()
         assert client.do_get(ticket, as_("tester")).read_all().num_rows == 20_000
@@ -194,7 +202,7 @@ def test_a_client_that_sends_nothing_and_one_that_takes_nothing_are_left():
             reader = client.do_get(info_of(client, "SELECT huge").endpoints[0].ticket, as_("tester"))
             query = flight.newest()
             wait_for(lambda: query.state.done, 15)
-            assert flight.dispatcher.results.used("memory") == 0
+            wait_for(lambda: flight.dispatcher.results.used("memory") == 0)
             reader.cancel()
 
 
@@ -276,3 +284,17 @@ def test_get_schema_runs_nothing(flight):
     assert found.schema.names == ["n", "t"]
     assert found.schema.field("n").type == pa.int64()
     assert len(flight.dispatcher.registry) == before
+
+
+def test_a_port_that_is_taken_is_said():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        async def start() -> None:
+            callers = Callers(ServerSettings(), SystemClock())
+            settings = FlightSettings.model_validate({"port": port})
+            async with FlightServer(callers, Statements(None, None), settings, "127.0.0.1", "0.1.0").running():
+                raise AssertionError("it started")
+
+        with pytest.raises(ConfigurationError, match="the port is in use"):
+            asyncio.run(start())

@@ -110,7 +110,7 @@ def test_a_client_that_reads_nothing_is_left(start_server):
     ):
         query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
         server.wait_for(lambda: query.state.done, 10)
-        assert server.dispatcher.results.used("memory") == 0
+        server.wait_for(lambda: server.dispatcher.results.used("memory") == 0)
 
 
 def test_nobody_reads_such_rows_as_pages(server):
