@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import prestodb
+import pyarrow as pa
 import pytest
 
 from tests.e2e.service import Service
@@ -154,6 +155,23 @@ def test_values_become_one_file(service: Service, run: Statement) -> None:
     assert run("SELECT a, b FROM one_file ORDER BY b LIMIT 2") == [[None, "F"], [None, "G"]]
     run("CREATE TABLE one_more AS SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, 'c')) t(n, s)")
     assert run('SELECT record_count FROM "one_more$files"') == [[3]]
+
+
+def test_tables_of_others_with_capitals_in_their_names(service: Service, run: Statement) -> None:
+    """SQL takes them for any spelling; Spark's catalogs do not."""
+    table = service.lake().create_table(
+        "made.FromElsewhere", schema=pa.schema([("Id", pa.int64()), ("s", pa.string())])
+    )
+    table.append(pa.table({"Id": [1, 2], "s": ["a", "b"]}))
+    assert service.execute(
+        "SELECT id, s FROM iceberg.made.FromElsewhere ORDER BY 1", session_properties={"engine": "SPARK"}
+    ) == [[1, "a"], [2, "b"]]
+    assert run("INSERT INTO fromElsewhere SELECT id + 10, s FROM FROMELSEWHERE") == [[2]]
+    assert run("CREATE TABLE taken_over AS SELECT * FROM fromelsewhere") == [[4]]
+    assert run("DELETE FROM fromelsewhere WHERE id IN (SELECT max(id) FROM fromelsewhere)") == [[1]]
+    run("ANALYZE fromelsewhere")
+    run("CALL iceberg.system.rewrite_position_delete_files('made', 'FromElsewhere')")
+    assert [row["Id"] for row in contents(service, "FromElsewhere")] == [11, 1, 2]
 
 
 def test_a_failed_table_leaves_nothing(service: Service, run: Statement) -> None:

@@ -183,7 +183,7 @@ class IcebergConnector:
                 return catalog_table(scan)
             check_for_spark(table)
             with mapped(_table_name(self.catalog, handle)):
-                return catalog_table(scan, read_here(scan, table, self._files, self._decoded))
+                return catalog_table(scan, table, read_here(scan, table, self._files, self._decoded))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:

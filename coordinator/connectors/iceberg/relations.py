@@ -16,18 +16,21 @@ from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.changes import count
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
+from coordinator.connectors.iceberg.tables.targets import spelled
 from coordinator.kernels.storage import is_local
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
 
 
-def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of Spark's alone") -> CatalogTable:
-    """The table that the scan's handle names, at the snapshot that planning pinned."""
+def catalog_table(
+    scan: TableScanNode, table: Table | None = None, here: ReadHere | str = "it is a table of Spark's alone"
+) -> CatalogTable:
+    """The table that the scan's handle names, at the snapshot that planning pinned; ``table`` tells its spelling."""
     handle = scan.table.connectorHandle
     inner = handle["icebergTableName"]
     snapshot = inner.get("snapshotId")
-    parts = (scan.table.connectorId, str(handle["schemaName"]), str(inner["tableName"]))
+    parts = (scan.table.connectorId, str(handle["schemaName"]), spelled(table, str(inner["tableName"])))
     return CatalogTable(parts, None if snapshot is None else int(snapshot), here)
 
 

@@ -12,6 +12,7 @@ from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.rewrite.delegated import presto_error
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from coordinator.connectors.iceberg.table_words import check_for_spark
+from coordinator.connectors.iceberg.tables.targets import spelled
 from coordinator.kernels.functions.zones import zone_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress
@@ -23,7 +24,7 @@ def call_spark(
     call: Call[TableArguments], procedure: str, arguments: Mapping[str, object]
 ) -> Sequence[Mapping[str, Any]]:
     """The rows of ``CALL catalog.system.procedure(table => …)``; None is left out. Raises ProcessionError."""
-    table = quoted_path((call.catalog.settings.catalog, *call.schema.split("."), call.table))
+    table = spark_table(call)
     given = [f"table => {quoted_string(table)}"]
     given += [f"{name} => {literal(value)}" for name, value in arguments.items() if value is not None]
     sql = f"CALL {quoted_name(call.catalog.settings.catalog)}.system.{procedure}({', '.join(given)})"
@@ -61,8 +62,9 @@ def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequenc
 
 def spark_table(call: Call[TableArguments], schema: str | None = None, table: str | None = None) -> str:
     """The name of a table of the call's catalog for Spark's parser; default: the call's own table."""
-    parts = (schema if schema is not None else call.schema).split(".")
-    return quoted_path((call.catalog.settings.catalog, *parts, table if table is not None else call.table))
+    schema, name = call.schema if schema is None else schema, call.table if table is None else table
+    own = spelled(call.catalog.load(schema, name), name)
+    return quoted_path((call.catalog.settings.catalog, *schema.split("."), own))
 
 
 def zoned_timestamp(call: Call[TableArguments], value: datetime | None) -> datetime | None:

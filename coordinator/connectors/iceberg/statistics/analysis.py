@@ -13,6 +13,7 @@ from coordinator.connectors.iceberg.procedures import compute_table_stats
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
+from coordinator.connectors.iceberg.tables.targets import spelled
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import PropertyDeclaration
 from shared.spi.procedure import ArgumentError, ProcedureContext
@@ -43,7 +44,7 @@ def analyze(
             except ArgumentError as error:
                 message = f"Invalid value for analyze property 'columns': {error.message}"
                 raise ProcessionError(ErrorCode.INVALID_ANALYZE_PROPERTY, message) from error
-        return _rows(table, (context.catalog, *schema.split("."), name), context)
+        return _rows(table, (context.catalog, *schema.split("."), spelled(table, name)), context)
 
 
 def _rows(table: Table, path: tuple[str, ...], context: ProcedureContext) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
@@ -42,7 +43,7 @@ from coordinator.connectors.iceberg.tables.creation import (
 from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
-from coordinator.connectors.iceberg.tables.targets import path_of, target_of
+from coordinator.connectors.iceberg.tables.targets import path_of, spelled, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
@@ -305,7 +306,7 @@ def _set_properties(catalog: TableCatalog, change: TablePropertiesChange, contex
     with mapped(f"{change.schema}.{change.table}"):
         if table.format_version > 2:
             check_for_spark(table)
-            context.workers.run_sql(property_step(context.catalog, change.schema, change.table, texts))
+            context.workers.run_sql(property_step(context.catalog, change.schema, spelled(table, change.table), texts))
             return
         with table.transaction() as transaction:
             transaction.set_properties(texts)
@@ -315,6 +316,7 @@ def _change_columns(catalog: TableCatalog, change: ColumnStep, context: Procedur
     table = catalog.open(change.schema, change.table)
     if table.format_version > 2:
         check_for_spark(table)
+        change = replace(change, table=spelled(table, change.table))
         context.workers.run_sql(column_step(context.catalog, change))
         if isinstance(change, ColumnAddition):
             for statement in partition_steps(context.catalog, change, _fields_of(change)):

@@ -27,3 +27,9 @@ def path_of(table: Table, branch: str | None) -> tuple[str, ...]:
     """Its name below the schema, as Spark takes it."""
     name = table.name()[-1]
     return (name,) if branch is None else (name, f"branch_{branch}")
+
+
+def spelled(table: Table | None, name: str) -> str:
+    """``name`` as the catalog spells it: Spark's catalogs tell capitals apart, SQL does not."""
+    own = name if table is None else table.name()[-1]
+    return own if own.lower() == name.lower() else name
