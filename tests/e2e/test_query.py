@@ -64,3 +64,22 @@ def test_hidden_columns_and_metadata_tables_beside_spark(service: Service, names
         GROUP BY f.file_path, f.record_count ORDER BY 1"""
     assert service.execute(joined) == sorted([count, count] for _, count in files)
     assert service.columns(f"SELECT * FROM {table}") == [("id", "bigint"), ("p", "integer"), ("name", "varchar")]
+
+
+def test_places_of_rows_and_computed_bounds_are_the_same_on_both_engines(
+    service: Service, names: dict[str, tuple[str, str]]
+) -> None:
+    table, files = names["a"]
+    placed = f'SELECT id, "$path", _file, _pos, "$data_sequence_number" FROM {table} WHERE _pos % 7 = 3 ORDER BY 1'
+    mixed = (
+        f"SELECT n.name, count(*), json_extract_scalar('{{\"a\":' || CAST(max(t.id) AS varchar) || '}}', '$.a') "
+        f"FROM {table} t JOIN tpch.tiny.nation n ON n.nationkey = t.id % 25 WHERE t.id > 10 + 5 AND "
+        "regexp_like(t.name, '[0-4]$') GROUP BY 1 ORDER BY 1"
+    )
+    for query in (placed, mixed):
+        found = [service.execute(query, session_properties={"engine": engine}) for engine in ("EMBEDDED", "SPARK")]
+        assert found[0] == found[1]
+        assert found[0]
+    numbered = files.replace(")", ", file_row_number = true)")
+    theirs = duckdb.sql(f"SELECT id, file_row_number FROM {numbered} WHERE file_row_number % 7 = 3").fetchall()
+    assert {row[0]: row[3] for row in service.execute(placed)} == dict(theirs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -454,3 +455,30 @@ def test_a_with_query_over_a_table_is_computed_once(reader: Reader, lake: Any) -
     with duckdb.connect() as oracle:
         oracle.register("t", numbered(0, 100))
         assert tuples(reader, query) == oracle.execute(query).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("condition", "files"),
+    [
+        ("day >= DATE '2024-01-01' + INTERVAL '4' DAY AND day < DATE '2024-01-01' + INTERVAL '1' MONTH", 1),
+        ("day > current_date - INTERVAL '7' DAY", 0),
+        ("day < current_date - INTERVAL '7' DAY", 2),
+        ("day IN (DATE '2024-01-05', DATE '2024-02-05' + INTERVAL '0' DAY)", 2),
+        ("day BETWEEN date_trunc('month', DATE '2024-02-10') AND DATE '2024-03-01'", 1),
+        ("DATE '2024-01-01' + INTERVAL '20' DAY < day", 1),
+        ("day < DATE '2024-01-01' + INTERVAL '20' DAY * random(2)", 2),
+        ("day > CAST('no date' AS date)", 2),
+    ],
+)
+def test_files_are_left_out_by_what_is_computed_of_literals(
+    reader: Reader, lake: Any, condition: str, files: int
+) -> None:
+    days = [[datetime.date(2024, month, day) for day in (1, 5, 9)] for month in (1, 2)]
+    lake.create("t", [pa.table({"day": pa.array(each, pa.date32())}) for each in days])
+    query = f"SELECT day FROM t WHERE {condition}"
+    assert len(reader.scan(reader.work(query, engine="embedded")).task.inputs) == files
+    if "random" not in condition and "no date" not in condition:
+        with duckdb.connect() as oracle:
+            oracle.register("t", pa.table({"day": pa.array([day for each in days for day in each], pa.date32())}))
+            wanted = oracle.execute(query).fetchall()
+        assert sorted(tuples(reader, query)) == sorted(wanted)

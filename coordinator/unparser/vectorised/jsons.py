@@ -14,8 +14,8 @@ from shared.plan.expressions import Call, Constant
 
 _PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\"[A-Za-z_][A-Za-z0-9_]*\"\]|\[[0-9]{1,6}\])+")
 _STEP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
-_ODD = r"(?i)(^|[:,\[])\s*[+-]?(nan|inf)|,\s*[\]}]"
-"""NaN, infinity and commas at the end, which are no JSON."""
+_COMMA, _NAN = r",\s*[\]}]", r"(?i)[:,\[]\s*[+-]?(nan|inf)"
+"""Commas at the end, NaN and infinity, which are no JSON."""
 _SHALLOW, _DEEP = 1_900, 900
 """Bytes of text below which nothing is nested too deeply to be read, and how many brackets may be there otherwise."""
 _SHORT = 4_000
@@ -36,7 +36,9 @@ def _steps(asked: Asked) -> list[str] | None:
 
 def _readable(value: str, steps: list[str]) -> tuple[str, ...]:
     """Whether both parsers read the text alike: each key stands in it once at most, an index nowhere as a key."""
-    found = [f"json_valid({value})", f"NOT regexp_matches({value}, {quoted(_ODD)})", f"NOT contains({value}, '\\u')"]
+    numbers = f"(contains(lower({value}), 'nan') OR contains(lower({value}), 'inf'))"
+    found = [f"json_valid({value})", f"NOT regexp_matches({value}, {quoted(_COMMA)})", f"NOT contains({value}, '\\u')"]
+    found.append(f"CASE WHEN {numbers} THEN NOT regexp_matches({value}, {quoted(_NAN)}) ELSE TRUE END")
     brackets = f"strlen({value}) - strlen(replace(replace({value}, '[', ''), '{{', ''))"
     found.append(f"(strlen({value}) < {_SHALLOW} OR {brackets} < {_DEEP})")
     found.append(f"(strlen({value}) < {_SHORT} OR NOT regexp_matches({value}, '[0-9]{{1000}}'))")
@@ -49,21 +51,19 @@ def _readable(value: str, steps: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _located(value: str, steps: list[str]) -> tuple[str, str]:
+def _located(value: str, steps: list[str]) -> str:
     """The text, or NULL where it is no JSON, on which functions would fail; and the path."""
     path = "".join(f"[{step}]" if step.isdigit() else f'."{step}"' for step in steps)
-    return f"CASE WHEN json_valid({value}) THEN {value} END", quoted(f"${path}")
+    return f"CASE WHEN json_valid({value}) THEN {value} END, {quoted('$' + path)}"
 
 
 def _extract_scalar(asked: Asked) -> Form | None:
     steps = _steps(asked)
     if steps is None:
         return None
-    json, path = _located(asked.arguments[0], steps)
-    kind = f"json_type({json}, {path})"
-    plain = f"coalesce({kind}, 'NULL') IN ({', '.join(map(quoted, _SCALARS + _NOTHING))})"
-    shown = f"CASE WHEN {kind} IN ({', '.join(map(quoted, _SCALARS))}) THEN json_extract_string({json}, {path}) END"
-    return Form(shown, (*_readable(asked.arguments[0], steps), plain))
+    value, located = asked.arguments[0], _located(asked.arguments[0], steps)
+    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, _SCALARS + _NOTHING))})"
+    return Form(f"json_extract_string(json_value({located}), '$')", (*_readable(value, steps), plain))
 
 
 def _extract(asked: Asked) -> Form | None:
@@ -71,12 +71,11 @@ def _extract(asked: Asked) -> Form | None:
     steps = _steps(asked)
     if steps is None:
         return None
-    json, path = _located(asked.arguments[0], steps)
-    kind = f"json_type({json}, {path})"
-    plain = f"({kind} IS NULL OR {kind} IN ({', '.join(map(quoted, (*_SCALARS, 'NULL')))}))"
-    shown = f"CAST(json_extract({json}, {path}) AS VARCHAR)"
+    value, located = asked.arguments[0], _located(asked.arguments[0], steps)
+    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, (*_SCALARS, 'NULL')))})"
+    shown = f"CAST(json_extract({located}) AS VARCHAR)"
     controls = f"NOT contains(coalesce({shown}, ''), '\\u')"
-    return Form(shown, (*_readable(asked.arguments[0], steps), plain, controls))
+    return Form(shown, (*_readable(value, steps), plain, controls))
 
 
 JSONS = {"json_extract_scalar": _extract_scalar, "json_extract": _extract}
