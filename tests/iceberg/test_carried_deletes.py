@@ -172,6 +172,16 @@ def test_equality_deletes_may_become_positions_meanwhile(lake: Any, foreign: Any
     assert lake.orphans("t") == set()
 
 
+def test_null_in_the_only_column_is_found_again(lake: Any, foreign: Any) -> None:
+    parts = [pa.table({"id": pa.array([None, i, i + 1], pa.int64())}) for i in range(0, 12, 2)]
+    table = lake.create("t", parts)
+    path = files_in_order(table)[0]
+    meanwhile(lake, lambda: foreign.delete_positions(lake.table("t"), {path: [0, 2]}))
+    lake.rewrite("t", {"rewrite-all": "true"}, strategy="sort", sorted_by=["id"])
+    found = ids(lake)
+    assert (found.count(None), sorted(i for i in found if i is not None)) == (5, [0, *range(2, 12)])
+
+
 def test_a_row_that_would_return_is_a_conflict(lake: Any, foreign: Any) -> None:
     """An equality delete that vanished, and whose rows no position names."""
     table = lake.create("t", [numbers(100 * i, 100) for i in range(6)])

@@ -96,6 +96,33 @@ def test_a_write_that_loses_against_another_commit_is_run_again(
     assert len(set(ids)) == len(ids) == losses + 1, "files of each attempt are told apart"
 
 
+def test_a_commit_that_loses_against_itself_is_not_made_again(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer to a commit was lost, the client asked for it again, and Iceberg found the table changed: by it."""
+    monkeypatch.setattr(writing, "_PAUSE_SECONDS", 0.0)
+    context, runs = lake.context(), list[str]()
+
+    def run(sql: str, _write_id: str | None = None) -> Any:
+        runs.append(sql)
+        lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
+        cause = RuntimeError("org.apache.iceberg.exceptions.ValidationException: Cannot commit, missing data files")
+        raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, "Spark failed: Cannot commit") from cause
+
+    assert write(lake.connector.tables_of, INSERT, WriteContext(context, run)) == 3
+    assert (len(runs), len(lake.rows("t"))) == (1, 6)
+
+
+def test_a_failure_that_only_names_a_conflict_is_not_run_again(lake: Any) -> None:
+    runs: list[str] = []
+
+    def run(sql: str, _write_id: str | None = None) -> Any:
+        runs.append(sql)
+        raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, "Spark failed: cannot read the table conflict_log")
+
+    with pytest.raises(ProcessionError):
+        write(lake.connector.tables_of, INSERT, WriteContext(lake.context(), run))
+    assert len(runs) == 1
+
+
 @pytest.mark.parametrize(("losses", "by_position"), [(4, False), (1, True)], ids=["too often", "by position"])
 def test_one_that_loses_too_often_or_whose_rows_moved_may_be_sent_again(
     lake: Any, monkeypatch: pytest.MonkeyPatch, losses: int, by_position: bool

@@ -62,13 +62,17 @@ def ranges_of(layout: Layout, schema: Schema) -> Ranges:
     return found
 
 
-def path_filter(layout: Layout) -> Callable[[str], bool]:
-    """Whether rows of the file at a path may be wanted, by what is asked of ``$path``."""
+def path_filter(layout: Layout, schema: Schema) -> Callable[[str], bool]:
+    """Whether rows of the file at a path may be wanted, by what is asked of ``$path``.
+
+    A column of the table's own of such a name is not meant.
+    """
+    paths = set(PATHS) - {field.name.lower() for field in schema.fields}
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     wanted: list[list[tuple[str | None, str | None]]] = []
     for entry in entries:
         values = entry["domain"]["values"]
-        if entry["column"] in PATHS and "ranges" in values and str(values["type"]).startswith("varchar"):
+        if entry["column"] in paths and "ranges" in values and str(values["type"]).startswith("varchar"):
             wanted.append([(_bound(each["low"]), _bound(each["high"])) for each in values["ranges"]])
     return lambda path: all(any(_is_within(path, each) for each in ranges) for ranges in wanted)
 

@@ -72,7 +72,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
     if isinstance(files, str):
         return files
     may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
-    of_path = path_filter(handle.connectorTableLayout)
+    of_path = path_filter(handle.connectorTableLayout, schema)
     chosen = tuple(each for each in files if of_path(each.data.path) and may_match(each.data))
     if (other := _other_format(chosen)) is not None:
         return other

@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 QUERY_ID = "procession.query-id"
 _MERGED = "spark.merge-into.num-target-rows-"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflicting files|conflict", re.IGNORECASE)
+_LOST = re.compile(r"CommitFailedException|ValidationException|Found conflicting files")
+"""What Iceberg says when another commit won."""
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
 _PAUSE_SECONDS = 0.2
 _ASK_AGAIN_SECONDS = (0.0, 0.3, 1.0)
@@ -44,6 +46,10 @@ _LOOK_AGAIN_SECONDS = (0.0, 2.0)
 """A catalog may still carry out what an engine asked it for in its last moment."""
 _AFTER_A_MOVE = {"DELETE": "send it again", "UPDATE": "look at the rows before it is sent again"}
 _NULL = re.compile(r"NOT_NULL_ASSERT_VIOLATION.*?field:\s*([^\s.]+)", re.DOTALL)
+
+
+class LostRaceError(ProcessionError):
+    """Another commit won, and this one changed nothing."""
 
 
 def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
@@ -58,9 +64,9 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     for left in reversed(range(attempts)):
         try:
             return _write_rows(catalog, write, context)
-        except ProcessionError as error:
+        except LostRaceError as error:
             # Nothing was committed, and Spark reads the target anew: a compaction that replaced its files, say.
-            if error.code is not ErrorCode.TRANSACTION_CONFLICT or not left:
+            if not left:
                 raise
             logger.warning("Query %s writes again: %s", context.query_id, error.message)
             time.sleep(random.uniform(0.5, 1.5) * _PAUSE_SECONDS)  # noqa: S311 - so that writers fall out of step
@@ -84,7 +90,8 @@ def _write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext)
         try:
             _run(write, path_of(table, branch), context, write_id)
         except ProcessionError as error:
-            if error.code is not ErrorCode.REMOTE_HOST_GONE or not _landed(catalog, write, context, write_id, error):
+            gone = error.code is ErrorCode.REMOTE_HOST_GONE and _landed(catalog, write, context, write_id, error)
+            if not gone and not (isinstance(error, LostRaceError) and _is_there(catalog, write, context, error)):
                 raise
     after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
@@ -216,6 +223,19 @@ def _landed(
     raise ProcessionError(lost.code, message, retriable=False) from lost
 
 
+def _is_there(catalog: TableCatalog, write: TableWrite, context: WriteContext, lost: ProcessionError) -> bool:
+    """Whether the commit that lost is the statement's own, whose answer was lost before it was asked for again.
+
+    Raises ProcessionError, not retriable, while nobody can tell.
+    """
+    try:
+        table, _ = target_of(catalog, write.schema, write.table)
+    except ProcessionError as error:
+        message = f"{lost.message}; it cannot be told whether it landed before ({error.message}): look first"
+        raise ProcessionError(lost.code, message, retriable=False) from lost
+    return any(_property(snapshot, QUERY_ID) == context.query_id for snapshot in table.metadata.snapshots)
+
+
 def _ended(context: WriteContext, write_id: str) -> bool:
     for pause in _ASK_AGAIN_SECONDS:
         time.sleep(pause)
@@ -244,7 +264,8 @@ def _presto_error(error: ProcessionError, write: TableWrite) -> ProcessionError:
     if _CONFLICT.search(cause):
         reason = error.message.removeprefix("Spark failed: ")
         message = f"The write to {name} conflicts with a concurrent one; send it again: {reason}"
-        return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+        kind = LostRaceError if _LOST.search(cause) else ProcessionError
+        return kind(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
     return error
 
 

@@ -51,7 +51,7 @@ def searched(
         rows = _taken(rewrite, workers, affected, fields, deleted, revoked)
         if rows.num_rows == 0:
             return {}
-        if len(fields) > 1 or not rows.column(0).null_count:
+        if fields[0]["id"] != ROW_ID or not rows.column(0).null_count:
             return _found(rewrite, workers, new, fields, rows)
     raise AssertionError("all columns are always enough")
 
