@@ -138,6 +138,12 @@ def test_files_that_a_filter_excludes_are_not_read(reader: Reader, lake: Any) ->
     assert raised.value.code is ErrorCode.ICEBERG_MISSING_DATA
 
 
+def test_a_column_that_is_named_like_the_path_is_the_tables_own(reader: Reader, lake: Any) -> None:
+    lake.create("t", [pa.table({"_file": ["a.txt", "b.txt"], "$path": ["p", "q"], "id": pa.array([1, 2], pa.int64())})])
+    assert reader.rows("SELECT id FROM t WHERE _file = 'a.txt'").to_pylist() == [{"id": 1}]
+    assert reader.rows("SELECT id FROM t WHERE \"$path\" = 'q'").to_pylist() == [{"id": 2}]
+
+
 @pytest.mark.parametrize(
     ("condition", "found"),
     [
