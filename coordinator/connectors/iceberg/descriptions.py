@@ -117,7 +117,12 @@ def describe(
         row_count=_exact_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),
-        hidden_columns=(*HIDDEN_COLUMNS, *hidden_columns(table)),
+        # A table's own columns of these names win.
+        hidden_columns=tuple(
+            hidden
+            for hidden in (*HIDDEN_COLUMNS, *hidden_columns(table))
+            if all(hidden.name != column.name for column in columns)
+        ),
         distinct_values=distinct_values(table, snapshot),
     )
 
