@@ -35,6 +35,8 @@ _PLACES = frozenset({"sourceLocation", "aggregationId"})
 """What differs between two plans of one query, beside the ids of nodes."""
 _NODES = (".", ENGINE)
 _PASSES = 4
+_MOST_COMPARED = 24
+"""Parts of one shape that are compared each with each: the branches of a long union are all of one shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,9 @@ class _Group:
 def _groups(nodes: list[PlanNode]) -> Iterator[_Group]:
     """Those among ``nodes`` that mean the same, but for their columns."""
     classes = list(_same(nodes))
+    if len(classes) > _MOST_COMPARED:
+        yield from (_Group(tuple(each)) for each in classes if len(each) > 1)
+        return
     while classes:
         first, *others = classes
         alike = [first, *(other for other in others if merged(first[0].node, other[0].node) is not None)]

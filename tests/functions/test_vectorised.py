@@ -80,3 +80,29 @@ def test_every_row_is_as_the_program_says(engine: LocalEngine, text: str) -> Non
         if not _same(row["c"], cell)
     ]
     assert not wrong, f"{len(wrong)} of {len(wanted)}: {wrong[:8]}"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "foo(?=bar)",
+        "^(?!foo).*$",
+        "(?<!a)b",
+        "a++b",
+        "a*+",
+        "a{2}+",
+        "(?>a)b",
+        "(?x)a b",
+        "(?#x)a",
+        "(?a)b",
+        "a**",
+        "(?P<n>a)",
+    ],
+)
+def test_patterns_that_one_library_refuses_are_left_to_programs(pattern: str) -> None:
+    """The program says whether Presto takes them, and what they find."""
+    assert runs_programs(_sql(f"regexp_like(t, '{pattern}')"))
+
+
+def test_groups_that_are_repeated_are_left_to_programs() -> None:
+    assert runs_programs(_sql("regexp_extract(u, '(o*)+', 1)"))

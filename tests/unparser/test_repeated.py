@@ -94,3 +94,13 @@ def test_the_query_of_tpch_that_is_written_with_one(run: Run, statements: dict[s
     assert sql.count("AS MATERIALIZED") == 1
     assert sql.count("lineitem") == 1
     assert len(rows) == 1
+
+
+def test_branches_of_a_long_union_are_not_compared_each_with_each(
+    run: Run, tpch_data: duckdb.DuckDBPyConnection
+) -> None:
+    branches = " UNION ALL ".join(f"SELECT count(*) n FROM orders WHERE o_custkey = {n // 2}" for n in range(120))
+    sql, rows = run(f"SELECT count(*), sum(n) FROM ({branches}) u")
+    assert sql.count("AS MATERIALIZED") == 60
+    expected = tpch_data.execute(f"SELECT count(*), sum(n) FROM ({branches}) u").fetchall()
+    assert rows == sorted(map(plain, expected))

@@ -16,9 +16,10 @@ _WORDS = re.compile(r"[A-Za-z0-9 _,:/@=-]+(\|[A-Za-z0-9 _,:/@=-]+)*")
 """Patterns that mean the same in every library, for any text."""
 _CLASS = r"\[\^?(?:\\[dws.\-]|[A-Za-z0-9 _.,:/@=%#*+]|[A-Za-z0-9]-[A-Za-z0-9])+-?\]"
 _TOKEN = (
-    r"[A-Za-z0-9 _,:/@=<>\"'!#%;~-]|\\[.\-/\[\](){}*+?^$|dwsDWS]|\.|" + _CLASS + r"|\((?:\?:)?|\)|\||\^|\$|"
-    r"[*+?]\??|\{[0-9]{1,2}(?:,[0-9]{0,2})?\}\??"
+    r"[A-Za-z0-9 _,:/@=<>\"'!#%;~-]|\\[.\-/\[\](){}*+?^$|dwsDWS]|\.|" + _CLASS + r"|\((?:\?:|(?!\?))|\)|\||\^|\$|"
+    r"(?:[*+?]|\{[0-9]{1,2}(?:,[0-9]{0,2})?\})\??(?![*+?{])"
 )
+"""No look-arounds, flags, comments or possessive quantifiers, which one of the libraries refuses."""
 _PATTERN = re.compile(rf"(?:\(\?i\))?(?:{_TOKEN})+")
 _PRINTABLE = r"[^ -~]"
 _LONGEST = 200
@@ -63,7 +64,7 @@ def _extract(asked: Asked) -> Form | None:
     group = asked.constant(2) if len(asked.arguments) > 2 else 0
     if pattern is None or known is None or not isinstance(group, int) or not 0 <= group <= min(known.groups, 9):
         return None
-    if group and ("|" in pattern or re.search(r"\)[*?{]", pattern)):
+    if group and ("|" in pattern or re.search(r"\)[*+?{]", pattern)):
         return None
     found = f"regexp_extract({value}, {quoted(pattern)}, {group})"
     return Form(f"CASE WHEN regexp_matches({value}, {quoted(pattern)}) THEN {found} END", _plain(value))
