@@ -299,13 +299,15 @@ def test_whoever_counts_as_gone_begins_and_commits_nothing(pair: Pair, replaced:
 def test_a_write_that_was_taken_over_while_it_ran_is_told_of(pair: Pair, settled: bool) -> None:
     writes = pair.first.tables_of.late_writes
     write = open_write(str(uuid.uuid4()), "db", pair.first.tables_of.open("db", "t"))
-    with pytest.raises(ProcessionError, match="may have removed its files") as failure:
-        with writes.recorded(write, lambda: True):
-            if settled:
-                pair.second.tables_of.late_writes._quiet_seconds = 0.0
-            pair.suspended()
-            if settled:
-                eventually(lambda: not pair.open())
+    with (
+        pytest.raises(ProcessionError, match="may have removed its files") as failure,
+        writes.recorded(write, lambda: True),
+    ):
+        if settled:
+            pair.second.tables_of.late_writes._quiet_seconds = 0.0
+        pair.suspended()
+        if settled:
+            eventually(lambda: not pair.open())
     assert not failure.value.retriable
 
 
