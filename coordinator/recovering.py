@@ -43,8 +43,8 @@ async def recovering(
         for name in catalogs.names():
             try:
                 connector = catalogs.connector(name)
-            except ProcessionError as error:
-                _log.warning("the journal of a catalog cannot be had", catalog=name, reason=error.message)
+            except Exception as error:  # one catalog must not keep the others from being recovered
+                _log.warning("the journal of a catalog cannot be had", catalog=name, reason=str(error))
                 continue
             if isinstance(connector, SharesWork) and connector.shares_work:
                 found[name] = connector
@@ -54,7 +54,9 @@ async def recovering(
         return {name: partial(one.recover, partial(spark.end_earlier_write, name)) for name, one in sharing().items()}
 
     def refuse_commits() -> bool:
-        refused = [one.refuse_commits() for one in sharing().values()]
+        # Those that nobody asked for yet have begun nothing.
+        known = [one for one in catalogs.made() if isinstance(one, SharesWork) and one.shares_work]
+        refused = [one.refuse_commits() for one in known]
         return all(refused)
 
     recovery = PeerRecovery(connected, interval, to_recover, refuse_commits)

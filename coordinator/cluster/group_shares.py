@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from sqlalchemy import Connection, Engine, RowMapping, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -12,8 +14,13 @@ from coordinator.cluster.schema import GROUP_SHARES, NODES
 from coordinator.resource_groups.shares import Asked, Path, Share, contended, share_of
 
 _LOCK = 0x70726F66
-_BETWEEN = "\x1f"
-"""Between the names of a path: no name has it."""
+_TURN_SECONDS = 2
+"""How long the same coordinators come first where there are fewer slots than coordinators that want some."""
+
+
+def row_name(path: Path) -> str:
+    """Of a group in the table: short whatever users are called, and without characters that a database refuses."""
+    return sha256(json.dumps(path).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class GroupShares:
         One coordinator at a time: shares never add up to more than the limit. Those of coordinators that ended are
         nobody's.
         """
-        paths = {_BETWEEN.join(path): path for path in groups}
+        paths = {row_name(path): path for path in groups}
         with self.engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             alive = select(NODES.c.suffix).where(NODES.c.until > func.now(), NODES.c.replaced.is_(False))
@@ -41,17 +48,22 @@ class GroupShares:
             for each in found:
                 known.setdefault(each["path"], {})[each["suffix"]] = each
             nodes = {self.suffix, *connection.execute(alive).scalars()}
+            turn = int(
+                connection.execute(select(func.floor(func.extract("epoch", func.now()) / _TURN_SECONDS))).scalar_one()
+            )
             shares: dict[Path, Share] = {}
             rows: list[dict[str, object]] = []
             for name, path in paths.items():
-                shares[path], mine = self._share(nodes, groups[path], known.get(name, {}))
+                shares[path], mine = self._share(nodes, groups[path], known.get(name, {}), turn)
                 row = {"path": name, "suffix": self.suffix, **mine}
                 if dict(known.get(name, {}).get(self.suffix, {})) != row:
                     rows.append(row)
             self._write(connection, rows)
         return shares
 
-    def _share(self, nodes: set[str], asked: Asked, known: Mapping[str, RowMapping]) -> tuple[Share, dict[str, int]]:
+    def _share(
+        self, nodes: set[str], asked: Asked, known: Mapping[str, RowMapping], turn: int
+    ) -> tuple[Share, dict[str, int]]:
         demand = asked.demand
 
         def column(name: str, mine: int) -> dict[str, int]:
@@ -60,16 +72,17 @@ class GroupShares:
 
         wanted, reserved = column("wanted", demand.wanted), column("reserved", 0)
         places, kept = column("places", demand.places), column("places_reserved", 0)
-        running = share_of(asked.running_limit, self.suffix, demand.running, wanted, reserved)
-        queued = share_of(asked.queued_limit, self.suffix, demand.queued, places, kept)
+        running = share_of(asked.running_limit, self.suffix, demand.running, wanted, reserved, turn)
+        queued = share_of(asked.queued_limit, self.suffix, demand.queued, places, kept, turn)
         waits = contended(self.suffix, wanted, reserved) or contended(self.suffix, places, kept)
         others = sum(count for node, count in places.items() if node != self.suffix)
         full = demand.queued + others >= asked.queued_limit
+        # What it may have now it may take before it knows of a smaller share: the others get that the next time.
         mine = {
             "wanted": demand.wanted,
-            "reserved": max(running, demand.running),
+            "reserved": max(running, demand.running, asked.running_share),
             "places": demand.places,
-            "places_reserved": max(queued, demand.queued),
+            "places_reserved": max(queued, demand.queued, asked.queued_share),
         }
         return Share(running, queued, waits, full), mine
 

@@ -64,18 +64,28 @@ class PeerRecovery:
 
     def _recovering(self) -> None:
         while not self._stopping.wait(self._interval):
-            if not self._connected():
-                continue
-            for name, recover in self._catalogs().items():
-                if time.monotonic() >= self._not_before.get(name, 0.0) and not self._stopping.is_set():
-                    self.recover(name, recover)
+            try:
+                self._recover_all()
+            except Exception as error:
+                _log.error("what others left open cannot be looked for", reason=repr(error))
+
+    def _recover_all(self) -> None:
+        if not self._connected():
+            return
+        for name, recover in self._catalogs().items():
+            if time.monotonic() >= self._not_before.get(name, 0.0) and not self._stopping.is_set():
+                self.recover(name, recover)
 
     def _fencing(self) -> None:
         refused = False
         while not self._stopping.wait(_LOOK_SECONDS):
-            if self._connected():
-                refused = False
-            elif not refused:
-                refused = self._refuse()
-                if refused:
-                    _log.warning("no write that was under way commits: other coordinators may have taken it over")
+            try:
+                refused = not self._connected() and (refused or self._refuse_now())
+            except Exception as error:
+                _log.error("writes that are under way cannot be refused yet", reason=repr(error))
+
+    def _refuse_now(self) -> bool:
+        refused = self._refuse()
+        if refused:
+            _log.warning("no write that was under way commits: other coordinators may have taken it over")
+        return refused

@@ -60,7 +60,10 @@ GROUP_SHARES = Table(
     Column("places", Integer, nullable=False),
     Column("places_reserved", Integer, nullable=False),
 )
-"""What a coordinator wants of a resource group, and what the others must count as taken: to run, and to wait."""
+"""What a coordinator wants of a resource group, and what the others must count as taken: to run, and to wait.
+
+``path`` is the ``row_name`` of the group's.
+"""
 _INDEXES = (Index("cluster_placed_queries_placed", PLACED.c.placed),)
 
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.shares import Asked, Path, Share
@@ -93,7 +92,7 @@ class SharedSlots:
         asked = self._groups.asked()
         try:
             shares = await asyncio.to_thread(self._exchange, asked)
-        except SQLAlchemyError as error:
+        except Exception as error:  # whatever it is, the next exchange may work
             if not self._away:
                 reason = " ".join(str(getattr(error, "orig", None) or error).split())
                 _log.warning("limits of resource groups stay divided as they are", reason=reason)

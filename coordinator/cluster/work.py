@@ -18,6 +18,11 @@ class ClusterWork:
     owner: str
     delay: float
 
+    def lives(self) -> ColumnElement[bool]:
+        """Its lease is not over; nobody takes its work over before ``delay`` seconds after that."""
+        mine = (NODES.c.suffix == self.owner) & (NODES.c.until > func.now()) & NODES.c.replaced.is_(False)
+        return exists(select(NODES.c.suffix).where(mine))
+
     def has_ended(self, owner: ColumnElement[str]) -> ColumnElement[bool]:
         """Whoever stood under the name and address of a later one has ended before that began."""
         lives = NODES.c.until > func.now() - timedelta(seconds=self.delay)

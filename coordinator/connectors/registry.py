@@ -100,6 +100,11 @@ class _Catalog:
                 self._ready = made
             return self._ready
 
+    @property
+    def ready(self) -> Connector | None:
+        """The connector, if it was made; never waits."""
+        return self._ready
+
 
 class Catalogs(CatalogObjects):
     """The connectors of one process. Thread-safe; a connector is made when it is first asked for.
@@ -186,6 +191,10 @@ class Catalogs(CatalogObjects):
                 return self._system
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
         return held.connector(self._factories, self.shared_work)
+
+    def made(self) -> tuple[Connector, ...]:
+        """The connectors that were asked for already, whoever asks; never waits."""
+        return tuple(held.ready for held in self._held.values() if held.ready is not None)
 
     def schemas(self, catalog: str) -> tuple[str, ...]:
         found = super().schemas(catalog)

@@ -129,7 +129,9 @@ class ResourceGroup:
         """What it could use of limits that are those of all coordinators."""
         waiting = self.queued_total + self.asking
         demand = Demand(self.running_total, self._wanted(), self.queued_total, waiting)
-        return Asked(_bounded(self.spec.hard_concurrency_limit), _bounded(self.spec.max_queued), demand)
+        limits = _bounded(self.spec.hard_concurrency_limit), _bounded(self.spec.max_queued)
+        in_force = (0, 0) if self.share is None else (_bounded(self.share.running), _bounded(self.share.queued))
+        return Asked(*limits, demand, *in_force)
 
     def _wanted(self) -> int:
         """Statements that run and that would, if this group and those above had room for all."""

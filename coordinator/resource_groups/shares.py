@@ -27,6 +27,9 @@ class Asked:
     running_limit: int
     queued_limit: int
     demand: Demand
+    running_share: int = 0
+    queued_share: int = 0
+    """What it may have now: until it knows its next share it may take as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,16 @@ class Share:
     full: bool = False
 
 
-def fair_shares(limit: int, wanted: Mapping[str, int]) -> dict[str, int]:
+def fair_shares(limit: int, wanted: Mapping[str, int], turn: int = 0) -> dict[str, int]:
     """``limit`` divided among those who want some of it: nobody gets less than another who wants no less.
 
     What is left over is divided equally as far as everybody gets as much, so that idle coordinators begin at once.
+    Where there is not one for each, ``turn`` says who comes first: it grows with time, the same for all.
     """
     shares = dict.fromkeys(wanted, 0)
     left, hungry = max(0, limit), sorted(name for name, count in wanted.items() if count > 0)
+    first = turn % len(hungry) if hungry else 0
+    hungry = hungry[first:] + hungry[:first]
     while left and hungry:
         each = max(1, left // len(hungry))
         for name in hungry:
@@ -60,13 +66,15 @@ def fair_shares(limit: int, wanted: Mapping[str, int]) -> dict[str, int]:
     return {name: share + spare for name, share in shares.items()}
 
 
-def share_of(limit: int, me: str, held: int, wanted: Mapping[str, int], reserved: Mapping[str, int]) -> int:
+def share_of(
+    limit: int, me: str, held: int, wanted: Mapping[str, int], reserved: Mapping[str, int], turn: int = 0
+) -> int:
     """What ``me`` may have now: its fair share, as far as others have given theirs back.
 
     ``held`` is what it has and cannot give back; ``reserved`` is what others may have taken without telling yet.
     """
     free = limit - sum(count for name, count in reserved.items() if name != me)
-    return max(0, min(fair_shares(limit, wanted)[me], max(free, held)))
+    return max(0, min(fair_shares(limit, wanted, turn)[me], max(free, held)))
 
 
 def contended(me: str, wanted: Mapping[str, int], reserved: Mapping[str, int]) -> bool:

@@ -19,6 +19,9 @@ class SharedWork(Protocol):
     def owner(self) -> str:
         """This start of this coordinator, which no other start is ever called."""
 
+    def lives(self) -> ColumnElement[bool]:
+        """Whether this start of this coordinator is taken to live, by the database's clock: it may begin and commit."""
+
     def has_ended(self, owner: ColumnElement[str]) -> ColumnElement[bool]:
         """Whether the coordinator of a record has ended and can change nothing any more, by the database's clock."""
 

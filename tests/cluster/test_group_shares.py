@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 
 import pytest
 import sqlalchemy as sa
 
-from coordinator.cluster.group_shares import GroupShares
+from coordinator.cluster.group_shares import GroupShares, row_name
 from coordinator.cluster.schema import GROUP_SHARES, NODES
 from coordinator.cluster.slot_sharing import SharedSlots
 from coordinator.cluster.store import ClusterStore, Node
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.selection import GroupSelection
+from coordinator.resource_groups.shares import Asked, Demand, Path, Share
 from coordinator.resource_groups.specification import GroupSpec, ManagerSpec
 from shared.errors import ErrorCode, ProcessionError
 
@@ -155,7 +156,14 @@ def test_slots_of_one_that_is_gone_come_free(store: ClusterStore) -> None:
     async def scenario() -> None:
         both = Coordinators(store, GroupSpec("g", 2, 10), "a")
         assert store.register(Node("ddddd", "d", "http://d:1", "1"), 0.6)
-        dead = {"path": "g", "suffix": "ddddd", "wanted": 2, "reserved": 2, "places": 0, "places_reserved": 5}
+        dead = {
+            "path": row_name(("g",)),
+            "suffix": "ddddd",
+            "wanted": 2,
+            "reserved": 2,
+            "places": 0,
+            "places_reserved": 5,
+        }
         with store.engine.begin() as connection:
             connection.execute(sa.insert(GROUP_SHARES).values(**dead))
         async with both.all():
@@ -163,6 +171,50 @@ def test_slots_of_one_that_is_gone_come_free(store: ClusterStore) -> None:
             await asyncio.sleep(0.2)
             assert both.done["a"] == 0
             await task
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_of_more_coordinators_than_slots_none_waits_for_good(store: ClusterStore) -> None:
+    async def scenario() -> None:
+        many = Coordinators(store, GroupSpec("g", 1, 1000), "abc")
+        async with many.all():
+            tasks = [asyncio.create_task(many.run(letter, str(n), 0.07)) for letter in "abc" for n in range(100)]
+            await eventually(lambda: min(many.done.values()) > 0)
+            for task in tasks:
+                task.cancel()
+        assert many.most == 1
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_others_get_what_was_taken_back_once_it_is_not_in_force_any_more(store: ClusterStore) -> None:
+    """The first one may begin statements until it knows of its smaller share."""
+    for letter in "ab":
+        assert store.register(Node(letter * 5, letter, f"http://{letter}:1", "1"), 60)
+    first, second = GroupShares(store.engine, "aaaaa"), GroupShares(store.engine, "bbbbb")
+    idle, hungry = Demand(0, 0, 0, 0), Demand(0, 4, 0, 0)
+    path = ("a" * 3000, "nul\x00", "\ud800")
+    assert first.exchange({path: Asked(4, 10, Demand(0, 4, 0, 0))})[path].running == 4
+    assert second.exchange({path: Asked(4, 10, hungry)})[path].running == 0
+    assert first.exchange({path: Asked(4, 10, idle, 4, 10)})[path].running == 0
+    assert second.exchange({path: Asked(4, 10, hungry)})[path].running == 0
+    assert first.exchange({path: Asked(4, 10, idle, 0, 5)})[path].running == 0
+    assert second.exchange({path: Asked(4, 10, hungry)})[path].running == 4
+
+
+def test_an_exchange_that_fails_unexpectedly_is_tried_again() -> None:
+    answers: list[Exception] = [ValueError("a NUL"), RuntimeError("broken")]
+
+    def exchange(asked: Mapping[Path, Asked]) -> dict[Path, Share]:
+        if answers:
+            raise answers.pop()
+        return {path: Share(1, 1) for path in asked}
+
+    async def scenario() -> None:
+        groups = ResourceGroups(ManagerSpec((GroupSpec("g", 2, 10),), ()))
+        async with SharedSlots(groups, exchange, lambda: 2, 0.02).running():
+            await eventually(lambda: groups.roots[0].share == Share(1, 1))
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
 

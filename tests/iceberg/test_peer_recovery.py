@@ -267,10 +267,48 @@ def test_nothing_of_one_that_lives_is_touched(pair: Pair, monkeypatch: pytest.Mo
         seen.extend(pair.settle())
         seen.extend(pair.first.recover())
 
-    at("committing", pair, look, monkeypatch)
+    at("checked", pair, look, monkeypatch)
     assert pair.lake.rewrite("t", {"rewrite-all": "true"})["rewritten_rows_count"] == 300
     assert seen == []
     assert pair.lake.orphans("t") == set()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_whoever_counts_as_gone_begins_and_commits_nothing(pair: Pair, replaced: bool) -> None:
+    """Even where nobody has taken anything over yet: what it began would be another's at any moment."""
+    catalog = pair.first.tables_of
+    write, of_another = (open_write(str(uuid.uuid4()), "db", catalog.open("db", "t")) for _ in range(2))
+    catalog.open_writes.begin(write)
+    ended = {"replaced": True} if replaced else {"until": sa.func.now()}
+    with pair.store.engine.begin() as connection:
+        connection.execute(sa.update(NODES).where(NODES.c.suffix == "aaaaa").values(**ended))
+    with pytest.raises(NotCommittedError, match="for gone") as failure:
+        catalog.open_writes.begin(of_another)
+    assert failure.value.retriable
+    with pytest.raises(NotCommittedError, match="for gone"):
+        catalog.open_writes.records.check({"write_id": write.id})
+    with pytest.raises(ProcessionError, match="for gone"):
+        delete_files(catalog.open("db", "t"), None, {})
+    assert len(pair.lake.rows("t")) == 300
+    if not replaced:
+        pair.wake_first()
+        catalog.open_writes.records.check({"write_id": write.id})
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_write_that_was_taken_over_while_it_ran_is_told_of(pair: Pair, settled: bool) -> None:
+    writes = pair.first.tables_of.late_writes
+    write = open_write(str(uuid.uuid4()), "db", pair.first.tables_of.open("db", "t"))
+    with (
+        pytest.raises(ProcessionError, match="may have removed its files") as failure,
+        writes.recorded(write, lambda: True),
+    ):
+        if settled:
+            pair.second.tables_of.late_writes._quiet_seconds = 0.0
+        pair.suspended()
+        if settled:
+            eventually(lambda: not pair.open())
+    assert not failure.value.retriable
 
 
 def test_workers_that_write_on_are_swept_again(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from coordinator.connectors.iceberg.rewrite.committing.recovery import recover
+from coordinator.connectors.iceberg.rewrite.committing import recovery
+from coordinator.connectors.iceberg.rewrite.committing.journal import JournalEntry
+from coordinator.connectors.iceberg.rewrite.committing.recovery import Recovered, recover
 from shared.errors import ErrorCode, ProcessionError
 from tests import warm
 
@@ -30,6 +34,21 @@ def kill(lake: Any, point: str) -> None:
     script = Path(__file__).with_name("killed_call.py")
     child = warm.run([str(script), str(lake.home), point], lake.home)
     assert child.returncode == -9, child.stderr
+
+
+def test_a_call_waits_for_a_commit_to_its_table_however_that_is_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = JournalEntry("call", "lab", "DB", "Orders", "query", 1, (), "", datetime.now(UTC), "BEGUN")
+    commit = Recovered("location", "db", "orders", "POSTPONED")
+    monkeypatch.setattr(recovery, "_recover_commit", lambda _catalog, _commit: commit)
+    catalog: Any = SimpleNamespace(
+        open_commits=SimpleNamespace(open_entries=lambda: [None]),
+        unfinished=SimpleNamespace(open_entries=list),
+        late_writes=SimpleNamespace(recover=lambda _end: []),
+        settings=SimpleNamespace(catalog="lab"),
+    )
+    journal: Any = SimpleNamespace(open_entries=lambda _catalog: [entry])
+    found, _ = recover(catalog, journal)
+    assert (found.outcome, found.problem) == ("POSTPONED", "a commit to the table is not settled yet")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED
 from coordinator.connectors.iceberg.rewrite.committing.recovery import recover
+from coordinator.connectors.iceberg.tables import ddl
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear
 from shared.spi.catalog_changes import NewColumn, TableCreation
@@ -67,6 +68,23 @@ def test_death_after_the_name_was_given(lake: Any, renamed_again: bool) -> None:
     assert reborn(lake) == ["ABORTED" if renamed_again else "COMMITTED"]
     assert files(folder) == kept
     assert lake.other.load_table("db.moved" if renamed_again else "db.t").scan().to_arrow() == ROWS
+
+
+def test_a_table_that_gets_its_name_while_it_is_taken_away_stays(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = begin(lake)
+    lake.other.load_table(f"db.{HIDDEN}").append(ROWS)
+    kept, purge = files(folder), ddl.purge
+
+    def named_before(*arguments: Any) -> None:
+        lake.other.rename_table(f"db.{HIDDEN}", "db.t")
+        purge(*arguments)
+
+    monkeypatch.setattr(ddl, "purge", named_before)
+    lake.connector = lake.connect()
+    outcomes = [recover(lake.connector.tables_of, lake.connector.journal) for _round in range(3)]
+    assert [[each.outcome for each in found] for found in outcomes] == [["POSTPONED"], ["COMMITTED"], []]
+    assert files(folder) == kept
+    assert lake.other.load_table("db.t").scan().to_arrow() == ROWS
 
 
 def test_nothing_is_recorded_of_a_table_that_appeared(lake: Any) -> None:

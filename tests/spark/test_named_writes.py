@@ -12,13 +12,14 @@ from uuid import uuid4
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
-from coordinator.engine.spark import our_classes
+from coordinator.engine.spark import named_writes, our_classes
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.named_writes import NamedWrites
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
+from shared.errors import ProcessionError
 from tests.execution import FakeExecution
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -112,6 +113,22 @@ def test_without_an_id_files_are_named_as_by_iceberg(lake: Lake) -> None:
     shapes = [rf"00000-\d+-{drawn}-0-00001\.parquet", rf"{drawn}-m0\.avro", rf"snap-\d+-1-{drawn}\.avro"]
     assert sorted(shape for shape in shapes for name in names if re.fullmatch(shape, name)) == sorted(shapes)
     assert len(names) == 3
+
+
+def test_a_write_that_was_ended_while_it_waited_for_spark_never_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(_server: EmbeddedServer | None, _progress: ProgressRelay) -> SparkSession:
+        raise AssertionError("nobody is asked about it")
+
+    writes = NamedWrites(make)
+    assert writes.end("lake", "early")
+    with pytest.raises(ProcessionError, match="ended before it began") as failure, writes.writing("early", None):
+        raise AssertionError("it began")
+    assert failure.value.retriable
+    with writes.writing("another", None):
+        pass
+    monkeypatch.setattr(named_writes, "_MOST_ENDED", 2)
+    assert all(writes.end("lake", f"{n}") for n in range(3))
+    assert list(writes._ended) == ["1", "2"]
 
 
 def test_a_write_that_was_ended_commits_nothing(lake: Lake) -> None:

@@ -32,6 +32,7 @@ class GuardedChild:
         """
         self.command = tuple(command)
         self.log_file = log_file
+        self._writing = threading.Lock()
         log_file.parent.mkdir(parents=True, exist_ok=True)
         limit = [] if silence is None else [f"--silence={silence}"]
         with log_file.open("ab") as log:
@@ -74,14 +75,16 @@ class GuardedChild:
                 self._process.wait()
         stdin: BinaryIO | None = self._process.stdin  # type: ignore[assignment]
         if stdin is not None:
-            stdin.close()
+            with self._writing:
+                stdin.close()
 
     def _beat(self, interval: float) -> None:
         """Tell the guard that this process is at work."""
         assert self._process.stdin is not None
         while self.poll() is None:
             try:
-                os.write(self._process.stdin.fileno(), b".")
+                with self._writing:  # the number of a file that was closed may be another's by now
+                    os.write(self._process.stdin.fileno(), b".")
             except (OSError, ValueError):  # it has ended, or is being stopped
                 return
             time.sleep(interval)

@@ -17,12 +17,16 @@ from pyspark.sql.connect.session import SparkSession
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer
 from coordinator.engine.spark.sessions import drop_session
+from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _ENDED, _COMMITS = "procession: ended", "procession: commits"
 """What the catalog answers."""
 _NO_SUCH_PLACE = "TABLE_OR_VIEW_NOT_FOUND"
 """Another catalog stands there (spark.conf.*), which names files as Iceberg does."""
+
+_MOST_ENDED = 10_000
+"""Of which it is remembered that they may not begin any more: far more than ever wait for Spark."""
 
 
 class NamedWrites:
@@ -31,15 +35,22 @@ class NamedWrites:
     def __init__(self, make: Callable[[EmbeddedServer | None, ProgressRelay], SparkSession]) -> None:
         self._make = make
         self._servers: dict[str, EmbeddedServer | None] = {}
+        self._ended: dict[str, None] = {}
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def writing(self, write_id: str | None, server: EmbeddedServer | None) -> Iterator[None]:
-        """Around a write by ``server``, None for that of others, which is remembered when it fails."""
+        """Around a write by ``server``, None for that of others, which is remembered when it fails.
+
+        Raises ProcessionError for one that was ended already.
+        """
         if write_id is None:
             yield
             return
         with self._lock:
+            if write_id in self._ended:  # while it waited for Spark
+                message = f"The write {write_id} was ended before it began, so that nothing is committed"
+                raise ProcessionError(ErrorCode.ICEBERG_COMMIT_ERROR, message, retriable=True)
             self._servers[write_id] = server
         yield
         self._forget(write_id)
@@ -48,6 +59,10 @@ class NamedWrites:
         """Whether the write commits nothing from now on: its server refuses, or is gone. Blocks."""
         with self._lock:
             known, server = write_id in self._servers, self._servers.get(write_id)
+            if not known:  # it may only wait for Spark to start
+                self._ended[write_id] = None
+                if len(self._ended) > _MOST_ENDED:
+                    del self._ended[next(iter(self._ended))]
         if not known or (server is not None and server.gone) or self.refused(server, catalog, write_id):
             self._forget(write_id)
             return True

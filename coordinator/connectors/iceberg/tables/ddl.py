@@ -243,7 +243,9 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
     try:
         with mapped(f"{schema}.{name}"):
             table = catalog.load(schema, name)
-            _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
+            dropped = _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
+            if table is not None and not dropped:
+                return False  # it may have got its own name in between: whoever looks next sees whose the folder is
             if table is not None and is_own_folder(table.location()):
                 catalog.late_files.remove(table.io, schema, name, table.location())
             else:
@@ -253,12 +255,13 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
     return True
 
 
-def _drop_table(catalog: TableCatalog, change: TableRemoval) -> None:
+def _drop_table(catalog: TableCatalog, change: TableRemoval) -> bool:
+    """False: there was none, which ``if_exists`` allows."""
     with mapped(f"{change.schema}.{change.table}"):
         table = catalog.load(change.schema, change.table)
         if table is None:
             if change.if_exists:
-                return
+                return False
             raise NoSuchTableError(change.table)
         try:
             if table.properties.get("gc.enabled", "true").lower() == "false":
@@ -268,6 +271,8 @@ def _drop_table(catalog: TableCatalog, change: TableRemoval) -> None:
         except NoSuchTableError:
             if not change.if_exists:
                 raise
+            return False
+    return True
 
 
 def _rename_table(catalog: TableCatalog, change: TableRename) -> None:

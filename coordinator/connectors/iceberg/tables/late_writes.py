@@ -17,6 +17,7 @@ from functools import partial
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, NotCommittedError
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite, OpenWrites
 from coordinator.connectors.iceberg.tables.write_leftovers import remove_all, remove_leftovers
 from shared.errors import ErrorCode, ProcessionError
@@ -87,11 +88,26 @@ class LateWrites:
             self._watch([_Failed(write, end, time.monotonic() + (LOST_AFTER_SECONDS if lost else 0.0))])
             raise
         self._over(write)
+        self._check_still_ours(write)
         try:
             self._records.close(write.id)
         except Exception as error:
             # It is committed; the next start finds its files named by a snapshot, and closes the record.
             _LOG.warning("The record of a write to %s stays open: %s", write.table, error)
+
+    def _check_still_ours(self, write: OpenWrite) -> None:
+        """Raises ProcessionError for a write that another coordinator took over: its files may be gone."""
+        try:
+            if self._records.is_mine(write.id):
+                return
+        except NotCommittedError as error:  # it is committed; the record is closed later
+            _LOG.warning("Whether a write to %s was taken over cannot be told: %s", write.table, error.message)
+            return
+        message = (
+            f"The write to {write.schema}.{write.table} was committed, but other coordinators took this one for gone "
+            "meanwhile and may have removed its files: look at the table before it is sent again"
+        )
+        raise CommitOutcomeUnknownError(ErrorCode.ICEBERG_COMMIT_ERROR, message)
 
     def _over(self, write: OpenWrite) -> None:
         with self._lock:
@@ -105,8 +121,8 @@ class LateWrites:
         for write_id, end in working:
             try:
                 refused = end() and refused
-            except ProcessionError as error:
-                _LOG.warning("The write %s cannot be ended yet: %s", write_id, error.message)
+            except Exception as error:
+                _LOG.warning("The write %s cannot be ended yet: %s", write_id, error)
                 refused = False
         return refused
 

@@ -85,6 +85,10 @@ class OpenWrites:
         """After it was committed, or nothing of it is left."""
         self.records.settle({"write_id": write_id})
 
+    def is_mine(self, write_id: str) -> bool:
+        """Whether no other coordinator has it, or has settled it. Raises NotCommittedError where that is unknown."""
+        return self.records.is_mine({"write_id": write_id})
+
     def taken_over(self, write_id: str) -> bool:
         """Whether it is another coordinator that settles it."""
         return self.records.taken_over({"write_id": write_id}) is not None

@@ -92,10 +92,11 @@ class WorkRecords:
         return self._local if self._place.shared is None else self._over
 
     def add(self, values: Mapping[str, object]) -> None:
-        """Raises NotCommittedError where the shared database is away."""
+        """Raises NotCommittedError where the shared database is away, or takes this coordinator for gone."""
         shared = self._place.shared
         mine = {} if shared is None else {"owner": shared.owner}
         with self._place.begin(self._local) as connection:
+            _check_lives(connection, shared)
             connection.execute(sa.insert(self._table).values(**values, **mine))
 
     def change(self, key: Key, values: Mapping[str, str]) -> None:
@@ -106,12 +107,28 @@ class WorkRecords:
             raise _taken_over(key)
 
     def check(self, key: Key) -> None:
-        """Raises TakenOverError for a record that is another's now, NotCommittedError where that cannot be told."""
+        """Raises TakenOverError for a record that is another's now.
+
+        NotCommittedError where that cannot be told, or may change at any moment: others take this coordinator for gone.
+        """
         if self._place.shared is None:
             return
         with self._place.begin(self._local) as connection:
-            if connection.execute(sa.select(sa.literal(1)).where(*self._of(key))).scalar() is None:
+            if not self._is_mine(connection, key):
                 raise _taken_over(key)
+            _check_lives(connection, self._place.shared)
+
+    def is_mine(self, key: Key) -> bool:
+        """Whether an open record is this coordinator's still. Raises NotCommittedError where that cannot be told."""
+        if self._place.shared is None:
+            return True
+        with self._place.begin(self._local) as connection:
+            return self._is_mine(connection, key)
+
+    def _is_mine(self, connection: sa.Connection, key: Key) -> bool:
+        # What this coordinator took back from another is its recovery's, and nobody else's.
+        begun_here = sa.select(sa.literal(1)).where(*self._of(key), ~self._over.c.taken)
+        return connection.execute(begun_here).scalar() is not None
 
     def settle(self, key: Key, values: Mapping[str, str] | None = None) -> None:
         """Take a record away, or give it its last state: what is another's now stays as it is.
@@ -185,6 +202,14 @@ class WorkRecords:
         table, shared = self._table, self._place.shared
         mine = [] if shared is None else [table.c.owner == shared.owner]
         return [*(table.c[name] == value for name, value in key.items()), *mine]
+
+
+def _check_lives(connection: sa.Connection, shared: SharedWork | None) -> None:
+    """Whoever is taken for gone loses what it begins, or has begun, without being asked."""
+    if shared is None or connection.execute(sa.select(shared.lives())).scalar():
+        return
+    message = "The other coordinators take this one for gone, so that nothing is committed until it is heard of again"
+    raise NotCommittedError(ErrorCode.ICEBERG_COMMIT_ERROR, message, retriable=True)
 
 
 def _taken_over(key: Key) -> TakenOverError:

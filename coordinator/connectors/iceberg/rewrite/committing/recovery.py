@@ -52,7 +52,7 @@ def recover(
     """
     # First: from then on, no commit of a coordinator that was only suspended can land.
     commits = [_recover_commit(catalog, commit) for commit in catalog.open_commits.open_entries()]
-    waiting = {(each.schema, each.table) for each in commits if each.outcome == "POSTPONED"}
+    waiting = {_folded(each) for each in commits if each.outcome == "POSTPONED"}
     calls = [_recover(catalog, journal, entry, waiting) for entry in journal.open_entries(catalog.settings.catalog)]
     unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
     # Spark's own writes: the Spark that did them may need a moment to end.
@@ -128,7 +128,7 @@ def _recover(
     def postponed(problem: str) -> Recovered:
         return Recovered(entry.call_id, entry.schema, entry.table, "POSTPONED", problem)
 
-    if (entry.schema, entry.table) in waiting:
+    if _folded(entry) in waiting:
         return postponed("a commit to the table is not settled yet")
     over = _workers_gone(catalog, entry)
     try:
@@ -147,6 +147,11 @@ def _recover(
     journal.close(entry.call_id, outcome)
     catalog.first_looks.pop(entry.call_id, None)
     return Recovered(entry.call_id, entry.schema, entry.table, outcome)
+
+
+def _folded(entry: Recovered | JournalEntry) -> tuple[str, str]:
+    """Its table's name: statements may spell it otherwise than the catalog."""
+    return entry.schema.lower(), entry.table.lower()
 
 
 def _workers_gone(catalog: TableCatalog, entry: JournalEntry) -> bool:
