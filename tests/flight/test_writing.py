@@ -112,3 +112,22 @@ def test_messages_and_compression_are_refused():
     with pytest.raises(CallError, match="compressed"):
         lake.put(handle, sent(rows(1), compression="zstd"))
     assert len(lake.ran) == 5
+
+
+class Trickling(Client):
+    """Always has one more message, a little later."""
+
+    async def read(self):
+        await asyncio.sleep(0.02)
+        return message((3, b"x"))
+
+
+def test_one_deadline_for_all_messages_of_a_call():
+    async def receive():
+        call, count = Call(Trickling(), 0.2, 5.0), 0
+        while await call.next() is not None:
+            count += 1
+            assert count < 100
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(receive())
