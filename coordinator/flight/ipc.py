@@ -18,7 +18,7 @@ _V5 = 4
 """Older versions hide compression in the metadata of a message."""
 _SCHEMA, _RECORD_BATCH = 1, 3
 _VERSION, _TYPE, _HEADER, _BODY_LENGTH = range(4)
-_LENGTH, _, _BUFFERS, _COMPRESSION = range(4)
+_LENGTH, _, _BUFFERS, _COMPRESSION, _VARIADIC = range(5)
 
 
 def read_schema(data: ClientData) -> pa.Schema:
@@ -38,6 +38,9 @@ def read_batch(data: ClientData, schema: pa.Schema, most_rows: int) -> pa.Record
             raise unsupported("compressed parameters")
         if not 0 <= batch.number(_LENGTH, "<q") <= most_rows:
             raise invalid(f"More than {most_rows} rows of parameters")
+        if batch.items(_VARIADIC):
+            # Arrow makes room for as many buffers of a view as the message says.
+            raise unsupported("parameters that are views")
         for offset, length in batch.pairs(_BUFFERS):
             if offset < 0 or length < 0 or offset + length > len(data.body):
                 raise invalid("Parameters cannot be read: a buffer ends behind its message")
@@ -64,6 +67,10 @@ class _Table:
 
     def table(self, field: int) -> _Table:
         return _Table(self._data, self._followed(field))
+
+    def items(self, field: int) -> int:
+        """How many a vector says that it has; 0 where it is not there."""
+        return self._read("<I", self._followed(field)) if self.has(field) else 0
 
     def pairs(self, field: int) -> list[tuple[int, int]]:
         """Of a vector of structs with two 64-bit integers each; none where it is not there."""

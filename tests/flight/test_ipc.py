@@ -66,6 +66,12 @@ def test_dictionaries_rows_in_excess_and_short_bodies_are_refused():
         read_schema(batch)
 
 
+def test_views_which_say_how_many_buffers_they_have_are_refused():
+    schema, batch = sent(pa.record_batch({"v": pa.array(["a long text in a buffer of its own"], pa.string_view())}))
+    with pytest.raises(CallError, match="views"):
+        read_batch(batch, read_schema(schema), 3)
+
+
 def test_broken_headers_are_refused_or_read():
     schema, batch = sent(BATCH)
     chosen = random.Random(7)
