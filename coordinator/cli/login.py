@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from coordinator.cli.shell.values import visible
 from coordinator.cli.tls import Store
 
 _POLLS_SECONDS = 600.0
@@ -82,6 +83,9 @@ class ExternalLogin:
         if token is None:
             return False
         if redirect is not None:
+            # The browser opens it: tokens come over https alone, and a server names no files or programs of ours.
+            if not redirect[1].startswith("https://"):
+                raise LoginError(f"the address of the login page is not https: {redirect[1]}")
             self._show(redirect[1])
         self.token = self._poll(http, token[1])
         return True
@@ -106,10 +110,10 @@ class ExternalLogin:
 
 def open_browser(address: str) -> None:
     """Opens the page where there is a browser, and says its address in any case."""
-    sys.stderr.write(f"External authentication required. Please go to:\n{address}\n")
+    sys.stderr.write(f"External authentication required. Please go to:\n{visible(address)}\n")
     webbrowser.open(address)
 
 
 def print_address(address: str) -> None:
     """For machines without a browser."""
-    sys.stderr.write(f"External authentication required. Please go to:\n{address}\n")
+    sys.stderr.write(f"External authentication required. Please go to:\n{visible(address)}\n")

@@ -17,10 +17,11 @@ class Wire(Protocol):
 
 
 class Call:
-    """Messages of one call. ``patience``: seconds that a client may take to send one, and to take one."""
+    """Messages of one call. A client may take ``receiving`` seconds to send all, and ``patience`` to take one."""
 
     def __init__(self, wire: Wire, receiving: float, patience: float) -> None:
         self._wire, self._receiving, self._patience = wire, receiving, patience
+        self._until: float | None = None
 
     async def message(self) -> bytes:
         """The next message of the client. Raises CallError where it sends none."""
@@ -30,8 +31,10 @@ class Call:
         return found
 
     async def next(self) -> bytes | None:
-        """The next message, None behind the last one."""
-        async with asyncio.timeout(self._receiving):
+        """The next message, None behind the last one. Raises TimeoutError."""
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + self._receiving
+        async with asyncio.timeout_at(self._until):
             found = await self._wire.read()
         return found if isinstance(found, bytes) else None
 

@@ -80,10 +80,20 @@ class Callers:
             raise statement_failure(error) from error
 
     async def token(self, arrival: Arrival) -> str:
-        """What a client that has said who it is may say in place of it, as ``Authorization: Bearer``."""
-        identity = await self._identity(arrival, arrival.headers(), by_header=False)
+        """What a client that has said who it is may say in place of it, as ``Authorization: Bearer``.
+
+        Who brings a token of somebody else's gets the same one back: none of ours may outlive it. One of ours is not
+        exchanged, or it would last for ever.
+        """
+        headers = arrival.headers()
+        bearer = Credentials(headers, arrival.address).bearer_token()
+        if self._tokens.read(bearer) is not None:
+            raise refused(401, "A token of a handshake is not exchanged for another")
+        identity = await self._identity(arrival, headers, by_header=False)
         if identity is None:
             raise refused(401, UNAUTHORIZED)
+        if bearer is not None:
+            return bearer
         issued = self._tokens.issue(Authenticated(identity.principal or "", identity.user))
         if issued is None:
             raise refused(400, "The names are too long")
@@ -99,9 +109,9 @@ class Callers:
         try:
             if authentication is None:
                 return _own_word(credentials, known, named)
-            if known is not None and known.principal:
+            if known is not None and known.principal and secure:
                 return await authentication.acting(known, named)
-            if known is not None and not secure and authentication.allow_insecure:
+            if known is not None and not known.principal and not secure and authentication.allow_insecure:
                 credentials, named = Credentials({}, arrival.address), named or known.user
             return await authentication.identify(credentials, named, secure=secure)
         except RequestRefusedError as error:

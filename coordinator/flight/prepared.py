@@ -1,4 +1,4 @@
-"""Prepared statements that clients keep here: a bounded number for each user, forgotten when nobody uses them."""
+"""Prepared statements that clients keep here: so many for each user and for all, forgotten when nobody uses them."""
 
 from __future__ import annotations
 
@@ -46,35 +46,59 @@ class _Kept:
     owner: Caller
     prepared: Prepared
     used: float
+    size: int
 
 
 class PreparedStatements:
     """By handle. Belongs to one event loop."""
 
     def __init__(
-        self, most_of_user: int, idle: float, clock: Callable[[], float] = monotonic, size_of_user: int = 16 << 20
+        self,
+        most_of_user: int,
+        idle: float,
+        clock: Callable[[], float] = monotonic,
+        size_of_user: int = 16 << 20,
+        most: int = 10_000,
+        size: int = 128 << 20,
     ) -> None:
-        """``size_of_user``: characters of one user's statements and parameters together."""
-        self._most, self._idle, self._clock, self._size = most_of_user, idle, clock, size_of_user
+        """``size_of_user`` and ``size``: characters of statements and parameters together, one user's and all."""
+        self._of_user, self._of_all, self._idle, self._clock = (most_of_user, size_of_user), (most, size), idle, clock
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._size = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def keep(self, owner: Caller, prepared: Prepared) -> bytes:
-        """Its handle. Past a limit those go that its user has not used for longest."""
+        """Its handle. Past a limit those go that its user, or anybody, has not used for longest."""
         self._forget_idle()
         made = token_bytes(18)
-        self._kept[made] = _Kept(owner, prepared, self._clock())
+        self._set(made, _Kept(owner, prepared, self._clock(), prepared.size))
         self._make_room(owner, made)
         return made
 
     def _make_room(self, owner: Caller, newest: bytes) -> None:
-        own = {h: kept.prepared.size for h, kept in self._kept.items() if kept.owner.session.user == owner.session.user}
-        for handle in tuple(own):
-            if handle == newest or (len(own) <= self._most and sum(own.values()) <= self._size):
+        user = owner.session.user
+        own = {handle: kept.size for handle, kept in self._kept.items() if kept.owner.session.user == user}
+        count, size = len(own), sum(own.values())
+        for handle in own:
+            if handle == newest or _fits(count, size, self._of_user):
+                break
+            count, size = count - 1, size - own[handle]
+            self._drop(handle)
+        while not _fits(len(self._kept), self._size, self._of_all):
+            oldest = next(iter(self._kept))
+            if oldest == newest:
                 return
-            del own[handle], self._kept[handle]
+            self._drop(oldest)
+
+    def _set(self, handle: bytes, kept: _Kept) -> None:
+        before = self._kept.get(handle)
+        self._size += kept.size - (0 if before is None else before.size)
+        self._kept[handle] = kept
+
+    def _drop(self, handle: bytes) -> None:
+        self._size -= self._kept.pop(handle).size
 
     def find(self, caller: Caller, handle: bytes) -> Prepared:
         """Raises CallError for one that is not there, or is somebody else's."""
@@ -88,15 +112,15 @@ class PreparedStatements:
 
     def bind(self, caller: Caller, handle: bytes, rows: tuple[Literals, ...]) -> None:
         """Set its parameters. Raises CallError."""
-        prepared = self.find(caller, handle)
-        self._kept[handle] = replace(self._kept[handle], prepared=replace(prepared, bound=rows))
+        bound = replace(self.find(caller, handle), bound=rows)
+        self._set(handle, replace(self._kept[handle], prepared=bound, size=bound.size))
         self._make_room(caller, handle)
 
     def close(self, caller: Caller, handle: bytes) -> None:
         """Forget it; one that is not there, or is somebody else's, stays so."""
         kept = self._kept.get(handle)
         if kept is not None and caller.owns(kept.owner.session):
-            del self._kept[handle]
+            self._drop(handle)
 
     def _forget_idle(self) -> None:
         limit = self._clock() - self._idle
@@ -104,4 +128,8 @@ class PreparedStatements:
             handle, kept = next(iter(self._kept.items()))
             if kept.used > limit:
                 return
-            del self._kept[handle]
+            self._drop(handle)
+
+
+def _fits(count: int, size: int, most: tuple[int, int]) -> bool:
+    return count <= most[0] and size <= most[1]

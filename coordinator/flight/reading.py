@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pyarrow as pa
 
 from coordinator.dispatch.arrow_stream import ArrowStream
@@ -102,7 +104,7 @@ class Reading:
             case GetTables(include_schema=True) if sql is not None:
                 tables = await backend.crossing.run(backend.statements.rows(caller, sql))
                 columns = await backend.crossing.run(backend.statements.rows(caller, columns_sql(asked)))
-                await self._batch(call, with_schemas(tables, columns))
+                await self._batch(call, await asyncio.to_thread(with_schemas, tables, columns))
             case _ if sql is not None:
                 stream = await backend.crossing.call(lambda: backend.statements.submit(caller, sql))
                 await self._stream(call, stream, schema)

@@ -57,25 +57,27 @@ class FlightServer:
             await asyncio.to_thread(thread.join, 10 * _GRACE)
 
     def _serve(self, crossing: Crossing, begun: asyncio.Future[_Serving]) -> None:
-        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.run(self._until_stopped(crossing, begun))
+        """Whatever fails, ``begun`` says it: the coordinator's start waits for that."""
+        try:
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+                runner.run(self._until_stopped(crossing, begun))
+        except BaseException as error:
+            failure = error
+            crossing.soon(lambda: _failed(begun, failure))
 
     async def _until_stopped(self, crossing: Crossing, begun: asyncio.Future[_Serving]) -> None:
+        server, port = await self._started(crossing)
         try:
-            server, port = await self._started(crossing)
-        except Exception as error:
-            failure = error
-            crossing.soon(lambda: begun.set_exception(failure))
-            return
-        stopped = asyncio.Event()
-        serving = _Serving(asyncio.get_running_loop(), stopped)
-        scheme = "grpc" if self.credentials is None else "grpc+tls"
-        address = f"{scheme}://{self.host}:{port}"
-        _log.info("serving Flight SQL", address=address)
-        self.ready(address)
-        crossing.soon(lambda: begun.set_result(serving))
-        await stopped.wait()
-        await server.stop(_GRACE)
+            stopped = asyncio.Event()
+            serving = _Serving(asyncio.get_running_loop(), stopped)
+            scheme = "grpc" if self.credentials is None else "grpc+tls"
+            address = f"{scheme}://{self.host}:{port}"
+            _log.info("serving Flight SQL", address=address)
+            self.ready(address)
+            crossing.soon(lambda: _succeeded(begun, serving))
+            await stopped.wait()
+        finally:
+            await server.stop(_GRACE)
 
     async def _started(self, crossing: Crossing) -> tuple[grpc.aio.Server, int]:
         settings = self.settings
@@ -106,6 +108,22 @@ class _Serving:
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self.stopped.set)
+
+
+def _succeeded(begun: asyncio.Future[_Serving], serving: _Serving) -> None:
+    """On the coordinator's loop, whose start may have been given up."""
+    if begun.done():
+        serving.stop()
+    else:
+        begun.set_result(serving)
+
+
+def _failed(begun: asyncio.Future[_Serving], failure: BaseException) -> None:
+    """On the coordinator's loop."""
+    if begun.done():
+        _log.error("Flight SQL has ended", exc_info=failure)
+    else:
+        begun.set_exception(failure)
 
 
 def _options(settings: FlightSettings) -> list[tuple[str, int]]:

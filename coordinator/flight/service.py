@@ -65,8 +65,7 @@ class FlightService(grpc.GenericRpcHandler):  # type: ignore[misc]
             backend = self._backend
             token = await backend.crossing.run(backend.callers.token(self._arrival(context)))
             await context.send_initial_metadata((("authorization", f"Bearer {token}"),))
-            while await self._call(context).next() is not None:
-                pass
+            await self._call(context).next()
 
         await self._ending(context, answer)
 

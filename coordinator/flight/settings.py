@@ -11,7 +11,7 @@ class FlightSettings(Settings):
     """What etc/config.properties says of it, and constants (bytes, seconds, counts).
 
     - ``message_size``: of one message from a client, filled in from the longest statement.
-    - ``receive_timeout``: within which a client that has called sends its message.
+    - ``receive_timeout``: within which a client that has called sends all its messages.
     - ``prepared_of_user``, ``prepared_idle``: prepared statements that are kept, and for how long unused.
     - ``parameter_rows``: rows of parameters that one update may bring; each runs a statement.
     """

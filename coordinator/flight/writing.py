@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pyarrow as pa
 
 from coordinator.flight.backend import Backend
@@ -9,12 +11,14 @@ from coordinator.flight.call import Call
 from coordinator.flight.callers import Caller
 from coordinator.flight.commands import PreparedQuery, PreparedUpdate, StatementUpdate, Unsupported, read_command
 from coordinator.flight.failures import invalid, unsupported
+from coordinator.flight.ipc import read_batch, read_schema
 from coordinator.flight.messages import ClientData, command_of, put_result
 from coordinator.flight.parameters import literal_rows
 from coordinator.flight.prepared import Literals
 from coordinator.flight.wire import message
 
-_CONTINUES = b"\xff\xff\xff\xff"
+_OTHER_MESSAGES = 10
+"""That one DoPut may bring besides a batch for each row: the command, the schema, and some that are empty."""
 
 
 class Writing:
@@ -33,15 +37,17 @@ class Writing:
                 await call.send(put_result(message((1, count))))
             case PreparedUpdate(handle):
                 prepared = backend.prepared.find(caller, handle)
-                rows = await self._literals(call, first) or list(prepared.bound)
-                if prepared.parameters is not None and not rows:
-                    raise invalid("The statement needs parameters")
-                counts = [await self._update(caller, prepared.statement(row)) for row in rows or [()]]
+                rows = await self._literals(call, first)
+                if rows is None:
+                    if prepared.parameters is not None and not prepared.bound:
+                        raise invalid("The statement needs parameters")
+                    rows = list(prepared.bound) or [()]
+                counts = [await self._update(caller, prepared.statement(row)) for row in rows]
                 await call.send(put_result(message((1, sum(counts)))))
             case PreparedQuery(handle):
                 backend.prepared.find(caller, handle)
                 rows = await self._literals(call, first)
-                backend.prepared.bind(caller, handle, tuple(rows))
+                backend.prepared.bind(caller, handle, tuple(rows or ()))
                 await call.send(put_result(message((1, handle))))
             case Unsupported(name):
                 raise unsupported(name)
@@ -51,42 +57,33 @@ class Writing:
     async def _update(self, caller: Caller, text: str) -> int:
         return await self._backend.crossing.run(self._backend.statements.update(caller, text))
 
-    async def _literals(self, call: Call, first: ClientData) -> list[Literals]:
-        """The parameters that come after the command."""
+    async def _literals(self, call: Call, first: ClientData) -> list[Literals] | None:
+        """The parameters that come after the command; None where no columns of them come.
+
+        Clients send a schema without columns for a statement without parameters.
+        """
         most, room = self._backend.settings.parameter_rows, self._backend.settings.message_size
         data: ClientData | None = first
         schema: pa.Schema | None = None
         rows: list[Literals] = []
+        count = 0
         while data is not None:
+            count += 1
+            if count > most + _OTHER_MESSAGES:
+                raise invalid("Parameters in too many messages")
             if data.header:
                 if schema is None:
-                    schema = _schema(data)
+                    schema = read_schema(data)
                 else:
-                    found = literal_rows(_batch(data, schema), most_rows=most - len(rows), most_characters=room)
+                    found = await asyncio.to_thread(_read_rows, data, schema, most - len(rows), room)
                     room -= sum(len(value) for row in found for value in row)
                     rows += found
             received = await call.next()
             data = None if received is None else ClientData.read(received)
-        return [row for row in rows if row]
+        return None if schema is None or not schema.names else rows
 
 
-def _ipc(data: ClientData) -> pa.Buffer:
-    padding = -len(data.header) % 8
-    size = (len(data.header) + padding).to_bytes(4, "little")
-    return pa.py_buffer(b"".join([_CONTINUES, size, data.header, bytes(padding), data.body]))
-
-
-def _schema(data: ClientData) -> pa.Schema:
+def _read_rows(data: ClientData, schema: pa.Schema, most_rows: int, most_characters: int) -> list[Literals]:
     """Raises CallError."""
-    try:
-        return pa.ipc.read_schema(_ipc(data))
-    except (pa.ArrowException, OSError) as error:
-        raise invalid(f"Parameters cannot be read: {error}") from error
-
-
-def _batch(data: ClientData, schema: pa.Schema) -> pa.RecordBatch:
-    """Raises CallError."""
-    try:
-        return pa.ipc.read_record_batch(_ipc(data), schema)
-    except (pa.ArrowException, OSError) as error:
-        raise invalid(f"Parameters cannot be read: {error}") from error
+    batch = read_batch(data, schema, most_rows)
+    return literal_rows(batch, most_rows=most_rows, most_characters=most_characters)

@@ -45,6 +45,26 @@ def test_long_ones_have_less_company():
     assert kept.find(ALICE, second).bound
 
 
+@pytest.mark.parametrize("limit", [{"most": 3}, {"size": 130}])
+def test_all_users_together_have_a_limit(limit):
+    kept = PreparedStatements(5, 10.0, **limit)
+    users = [Caller(Session(f"u{n}")) for n in range(6)]
+    statement = Prepared("x" * 40, None, None)
+    handles = [kept.keep(user, statement) for user in users[:3]]
+    kept.find(users[0], handles[0])
+    kept.close(users[2], handles[2])
+    handles += [kept.keep(user, statement) for user in users[3:5]]
+    assert len(kept) == 3
+    with pytest.raises(CallError):
+        kept.find(users[1], handles[1])
+    assert kept.find(users[0], handles[0]) == statement
+    kept.bind(users[4], handles[4], (("y" * 5,),) * 2)
+    assert len(kept) == 3
+    kept.bind(users[4], handles[4], (("y" * 1000,),))
+    assert len(kept) == (1 if "size" in limit else 3)
+    assert kept.find(users[4], handles[4]).bound
+
+
 def test_nobody_uses_it_and_it_goes():
     now = [0.0]
     kept = PreparedStatements(5, 10.0, lambda: now[0])

@@ -298,3 +298,33 @@ def test_a_port_that_is_taken_is_said():
 
         with pytest.raises(ConfigurationError, match="the port is in use"):
             asyncio.run(start())
+
+
+@pytest.mark.parametrize("failure", [OSError("no room for the line"), SystemExit(3)])
+def test_a_start_that_fails_is_said(failure):
+    def fail(_: str) -> None:
+        raise failure
+
+    async def start() -> None:
+        callers, settings = Callers(ServerSettings(), SystemClock()), FlightSettings.model_validate({"port": 0})
+        server = FlightServer(callers, Statements(None, None), settings, "127.0.0.1", "0.1.0", None, fail)
+        async with asyncio.timeout(10), server.running():
+            raise AssertionError("it started")
+
+    with pytest.raises(type(failure)):
+        asyncio.run(start())
+
+
+def test_a_handshake_ends_after_its_first_message(flight):
+    class Endless:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            time.sleep(0.05)
+            return b""
+
+    with grpc.insecure_channel(flight.uri.removeprefix("grpc://")) as channel:
+        token = "Basic " + base64.b64encode(b"tester:").decode()
+        call = channel.stream_stream(CALL + "Handshake")(Endless(), metadata=(("authorization", token),), timeout=10)
+        assert list(call) == []

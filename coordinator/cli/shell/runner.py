@@ -50,7 +50,7 @@ def run(client: StatementClient, statement: str, display: Display, output: TextI
         return UNREACHABLE
     except KeyboardInterrupt:
         last = running.last
-        sys.stderr.write(f"Query {last.query_id} was canceled\n" if last else "The statement was canceled\n")
+        sys.stderr.write(f"Query {visible(last.query_id)} was canceled\n" if last else "The statement was canceled\n")
         return INTERRUPTED
     finally:
         if display.timing:
@@ -106,12 +106,12 @@ class _Running:
             return
         if last.update_type is not None:
             count = "" if last.update_count is None else f": {_rows(last.update_count)}"
-            self._output.write(f"{last.update_type}{count}\n")
+            self._output.write(f"{visible(last.update_type)}{count}\n")
             self._output.flush()
         for warning in last.warnings:
             sys.stderr.write(f"WARNING: {visible(warning)}\n")
         if self._display.debug:
-            sys.stderr.write(f"{last.info_uri}\n")
+            sys.stderr.write(f"{visible(last.info_uri)}\n")
         if self._display.progress:
             sys.stderr.write(f"\n{summary(last)}\n")
 

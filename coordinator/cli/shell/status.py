@@ -16,6 +16,7 @@ from rich.text import Text
 from coordinator.cli.answers import ClientStats, Stage
 from coordinator.cli.client import Page
 from coordinator.cli.shell import amounts
+from coordinator.cli.shell.values import visible
 
 _QUIET_SECONDS = 0.3
 _REDRAWS = 4
@@ -52,10 +53,14 @@ def summary(page: Page) -> str:
     share = 100.0 * stats.completedSplits / stats.totalSplits if stats.totalSplits else 100.0
     splits = f"Splits: {stats.totalSplits:,} total, {stats.completedSplits:,} done ({share:.2f}%)\n"
     return (
-        f"Query {page.query_id}, {stats.state}, {nodes:,} node{'' if nodes == 1 else 's'}\n"
+        f"{_headed(page)}, {nodes:,} node{'' if nodes == 1 else 's'}\n"
         f"{splits if stats.totalSplits else ''}"
         f"{amounts.duration(stats.elapsedTimeMillis / 1000)} {measured(stats).text()}\n"
     )
+
+
+def _headed(page: Page) -> str:
+    return visible(f"Query {page.query_id}, {page.stats.state}")
 
 
 class LiveStatus:
@@ -100,7 +105,7 @@ def status_lines(page: Page, seconds: float) -> Iterator[RenderableType]:
     """The query and its splits, a line with rate and bar, and a line for each stage that the server names."""
     stats = page.stats
     splits = f"{stats.queuedSplits:,} queued, {stats.runningSplits:,} running, {stats.completedSplits:,} done"
-    yield Text(f"Query {page.query_id}, {stats.state}, {stats.totalSplits:,} splits: {splits}", overflow="ellipsis")
+    yield Text(f"{_headed(page)}, {stats.totalSplits:,} splits: {splits}", overflow="ellipsis")
     total = stats.totalSplits or None
     share = f"{min(99, 100 * stats.completedSplits // total)}%" if total else ""
     line = Table.grid(padding=(0, 1))
@@ -117,12 +122,12 @@ def _stage_table(root: Stage, seconds: float) -> Table:
     for name in ("S", "ROWS", "ROWS/s", "BYTES", "BYTES/s", "QUEUED", "RUN", "DONE"):
         table.add_column(name, justify="right", no_wrap=True)
     for depth, stage in _stages(root, 0):
-        name = "  " * depth + stage.stageId.rpartition(".")[2]
+        name = "  " * depth + visible(stage.stageId.rpartition(".")[2])
         rows, size = (amounts.rate(n, seconds) for n in (stage.processedRows, stage.processedBytes))
         splits = (str(n) for n in (stage.queuedSplits, stage.runningSplits, stage.completedSplits))
         amounts_ = (amounts.count(stage.processedRows), amounts.count(rows))
         sizes = (amounts.size(stage.processedBytes), amounts.size(size))
-        table.add_row(name.ljust(10, "."), stage.state[:1], *amounts_, *sizes, *splits)
+        table.add_row(Text(name.ljust(10, ".")), Text(visible(stage.state[:1])), *amounts_, *sizes, *splits)
     return table
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 from rich.console import Console
 
 from coordinator.cli.answers import DECODER
 from coordinator.cli.client import Page
+from coordinator.cli.login import ExternalLogin, LoginError, print_address
+from coordinator.cli.shell.output_format import OutputFormat
 from coordinator.cli.shell.pager import Pager
+from coordinator.cli.shell.runner import Display, _Running
 from coordinator.cli.shell.status import status_lines, summary
 
 
@@ -55,6 +60,39 @@ def test_a_summary_as_presto_cli_has_it() -> None:
         "13.00 [6.45M rows, 560MB] [496K rows/s, 43.1MB/s]\n"
     )
     assert "Splits" not in summary(page(totalSplits=0))
+
+
+def test_what_a_server_says_does_not_steer_the_terminal() -> None:
+    stage = {"stageId": "\x1b[2J[red]", "state": "\x1b"}
+    hostile = replace(page(state="\x1b]0;x\x07", rootStage=stage), query_id="\x1b[31mq")
+    assert "\x1b" not in summary(hostile)
+    lines = drawn(hostile)
+    assert lines[0].startswith("Query \\x1b[31mq, \\x1b]0;x\\x07,")
+    assert lines[3].split()[:2] == ["\\x1b[2J[red]", "\\x1b"]
+
+
+def test_a_change_and_an_address_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = replace(page(), update_type="INSERT\x1b[2J", info_uri="http://h/\x1b[2J")
+    output = io.StringIO()
+    running = _Running(Display(OutputFormat.ALIGNED, debug=True), output)
+    running.last = hostile
+    running.sum_up()
+    assert output.getvalue() == "INSERT\\x1b[2J\n"
+    assert capsys.readouterr().err == "http://h/\\x1b[2J\n"
+
+
+@pytest.mark.parametrize("address", ["http://h/login", "file:///tmp/x", "--help", "javascript:alert(1)", ""])
+def test_the_browser_opens_pages_over_https_alone(address: str) -> None:
+    shown: list[str] = []
+    challenge = f'Bearer x_redirect_server="{address}", x_token_server="https://h/token"'
+    with httpx.Client() as http, pytest.raises(LoginError, match="login page is not https"):
+        ExternalLogin(shown.append, seconds=0).answer(http, challenge)
+    assert shown == []
+
+
+def test_the_address_of_the_login_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_address("https://h/\x1b[2J")
+    assert capsys.readouterr().err.endswith("https://h/\\x1b[2J\n")
 
 
 def test_the_pager_starts_only_for_what_leaves_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,122 @@
+"""Arrow's messages from clients: what they declare is looked at before Arrow makes memory of it.
+
+Compressed buffers say themselves how large they become, a few kilobytes hundreds of megabytes; they are refused.
+Source: Arrow's Message.fbs and the layout of Flatbuffers.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import pyarrow as pa
+
+from coordinator.flight.failures import CallError, invalid, unsupported
+from coordinator.flight.messages import ClientData
+
+_CONTINUES = b"\xff\xff\xff\xff"
+_V5 = 4
+"""Older versions hide compression in the metadata of a message."""
+_SCHEMA, _RECORD_BATCH = 1, 3
+_VERSION, _TYPE, _HEADER, _BODY_LENGTH = range(4)
+_LENGTH, _, _BUFFERS, _COMPRESSION, _VARIADIC = range(5)
+
+
+def read_schema(data: ClientData) -> pa.Schema:
+    """Raises CallError."""
+    try:
+        _content(data, _SCHEMA)
+        return pa.ipc.read_schema(_ipc(data))
+    except (pa.ArrowException, OSError, struct.error) as error:
+        raise _unreadable(error) from error
+
+
+def read_batch(data: ClientData, schema: pa.Schema, most_rows: int) -> pa.RecordBatch:
+    """Not larger than its bytes. Raises CallError."""
+    try:
+        batch = _content(data, _RECORD_BATCH)
+        if batch.has(_COMPRESSION):
+            raise unsupported("compressed parameters")
+        if not 0 <= batch.number(_LENGTH, "<q") <= most_rows:
+            raise invalid(f"More than {most_rows} rows of parameters")
+        if batch.items(_VARIADIC):
+            # Arrow makes room for as many buffers of a view as the message says.
+            raise unsupported("parameters that are views")
+        for offset, length in batch.pairs(_BUFFERS):
+            if offset < 0 or length < 0 or offset + length > len(data.body):
+                raise invalid("Parameters cannot be read: a buffer ends behind its message")
+        return pa.ipc.read_record_batch(_ipc(data), schema)
+    except (pa.ArrowException, OSError, struct.error) as error:
+        raise _unreadable(error) from error
+
+
+class _Table:
+    """A table of Flatbuffers, by the numbers of its fields. Raises struct.error for places outside."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data, self._at = data, at
+        self._fields = at - self._read("<i", at)
+        self._end = self._read("<H", self._fields)
+
+    def has(self, field: int) -> bool:
+        return self._place(field) is not None
+
+    def number(self, field: int, form: str) -> int:
+        """0 for one that is not there."""
+        place = self._place(field)
+        return 0 if place is None else self._read(form, place)
+
+    def table(self, field: int) -> _Table:
+        return _Table(self._data, self._followed(field))
+
+    def items(self, field: int) -> int:
+        """How many a vector says that it has; 0 where it is not there."""
+        return self._read("<I", self._followed(field)) if self.has(field) else 0
+
+    def pairs(self, field: int) -> list[tuple[int, int]]:
+        """Of a vector of structs with two 64-bit integers each; none where it is not there."""
+        if not self.has(field):
+            return []
+        begin = self._followed(field)
+        count = self._read("<I", begin)
+        if begin + 4 + 16 * count > len(self._data):
+            raise struct.error("a vector ends behind its message")
+        return list(struct.iter_unpack("<qq", self._data[begin + 4 : begin + 4 + 16 * count]))
+
+    def _followed(self, field: int) -> int:
+        place = self._place(field)
+        if place is None:
+            raise struct.error("a field is not there")
+        return place + self._read("<I", place)
+
+    def _place(self, field: int) -> int | None:
+        slot = 4 + 2 * field
+        offset = self._read("<H", self._fields + slot) if slot + 2 <= self._end else 0
+        return self._at + offset if offset else None
+
+    def _read(self, form: str, at: int) -> int:
+        if at < 0:
+            raise struct.error("a place before the message")
+        found: int = struct.unpack_from(form, self._data, at)[0]
+        return found
+
+
+def _content(data: ClientData, wanted: int) -> _Table:
+    """What a message of the wanted type holds."""
+    outer = _Table(data.header, struct.unpack_from("<I", data.header)[0])
+    if outer.number(_TYPE, "<B") != wanted:
+        raise invalid("Parameters are a schema and record batches")
+    if outer.number(_VERSION, "<h") != _V5:
+        raise unsupported("parameters of older versions of Arrow's format")
+    if not 0 <= outer.number(_BODY_LENGTH, "<q") <= len(data.body):
+        raise invalid("Parameters cannot be read: the message is shorter than it says")
+    return outer.table(_HEADER)
+
+
+def _ipc(data: ClientData) -> pa.Buffer:
+    padding = -len(data.header) % 8
+    size = (len(data.header) + padding).to_bytes(4, "little")
+    return pa.py_buffer(b"".join([_CONTINUES, size, data.header, bytes(padding), data.body]))
+
+
+def _unreadable(error: Exception) -> CallError:
+    return invalid(f"Parameters cannot be read: {error}")
