@@ -84,6 +84,7 @@ class Pool:
         self._waiters: deque[asyncio.Future[_Child]] = deque()
         self._all: set[_Child] = set()
         self._spawning: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._stopped = False
         self._ready = asyncio.Event()
 
@@ -115,7 +116,7 @@ class Pool:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_exception(BusyError("The service is stopping"))
-        await asyncio.gather(*(c.kill() for c in list(self._all)))
+        await asyncio.gather(*(c.kill() for c in list(self._all)), *self._ending)
         self._all.clear()
         self._idle.clear()
 
@@ -176,8 +177,8 @@ class Pool:
     def _replace(self, child: _Child) -> None:
         self._all.discard(child)
         task = asyncio.ensure_future(child.kill())
-        self._spawning.add(task)
-        task.add_done_callback(self._spawning.discard)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
         self._spawn_later()
 
     async def _end_of(self, child: _Child) -> str:
@@ -236,7 +237,15 @@ async def _start_child(options: Options) -> _Child:
         raise
     finally:
         theirs.close()
-    reader, writer = await asyncio.open_connection(sock=ours, limit=1 << 26)
+    try:
+        reader, writer = await asyncio.open_connection(sock=ours, limit=1 << 26)
+    except BaseException:
+        # Nobody knows of the process yet: whoever stops the pool now would leave it.
+        ours.close()
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
     return _Child(process, reader, writer)
 
 

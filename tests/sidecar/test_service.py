@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -389,3 +390,24 @@ async def test_stop_ends_every_process() -> None:
     assert processes
     await pool.stop()
     assert all(gone(p) for p in processes)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("pause", [0.0, 0.002, 0.01, 0.03])
+async def test_a_stop_in_the_middle_of_a_start_or_of_an_end_leaves_no_process(pause: float) -> None:
+    def converters() -> list[int]:
+        alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+        return [child.pid for child in alive if "sidecar.velox.worker" in " ".join(child.cmdline())]
+
+    pool = Pool(2)
+    pool.start()
+    await asyncio.sleep(pause)
+    await pool.stop()
+    assert converters() == []
+    pool = Pool(1)
+    pool.start()
+    await pool.wait_ready()
+    with pytest.raises(DeadlineError):
+        await pool.ask(CrashRequest(hang=True), deadline_seconds=0.01)
+    await pool.stop()
+    assert converters() == []
