@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
@@ -21,18 +20,14 @@ from coordinator.resource_groups.selection import GroupSelection
 from coordinator.resource_groups.shares import Asked, Demand, Path, Share
 from coordinator.resource_groups.specification import GroupSpec, ManagerSpec
 from shared.errors import ErrorCode, ProcessionError
+from tests.databases import new_database
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def url(postgres: str) -> str:
-    name = f"groups_{uuid.uuid4().hex}"
-    engine = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return postgres.rpartition("/")[0] + f"/{name}"
+    return new_database(postgres, "groups")
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 import sqlalchemy as sa
@@ -16,6 +15,7 @@ from coordinator.cluster.membership import Membership
 from coordinator.cluster.schema import LEASES, NODES
 from coordinator.cluster.store import ClusterStore, Node
 from shared.properties import ConfigurationError
+from tests.databases import new_database
 
 pytestmark = pytest.mark.slow
 
@@ -23,12 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def url(postgres: str) -> str:
     """A database of these tests' own."""
-    name = f"cluster_{uuid.uuid4().hex}"
-    engine = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return postgres.rpartition("/")[0] + f"/{name}"
+    return new_database(postgres, "cluster")
 
 
 @pytest.fixture
@@ -168,15 +163,9 @@ def test_a_database_that_cannot_be_used_is_one_line_without_the_password() -> No
 def test_several_start_at_once_and_one_makes_the_tables(postgres: str) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    name = f"cluster_{uuid.uuid4().hex}"
-    engine = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    address = postgres.rpartition("/")[0] + f"/{name}"
+    address = new_database(postgres, "cluster")
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(lambda _: ClusterStore(address), range(4)))
     assert [list(each.nodes()) for each in stores] == [[]] * 4
     for each in stores:
         each.close()
-    assert urlsplit(address).path == f"/{name}"

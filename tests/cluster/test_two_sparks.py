@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 from pyiceberg.catalog.sql import SqlCatalog
 
+from tests.databases import new_database
 from tests.e2e.service import Service, start_service, write_etc
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
@@ -66,12 +66,8 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Iterator[Cluster]:
-    home, name = tmp_path_factory.mktemp("sparks"), f"sparks_{uuid.uuid4().hex}"
-    admin = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    admin.dispose()
-    url = postgres.rpartition("/")[0] + f"/{name}"
+    home = tmp_path_factory.mktemp("sparks")
+    url = new_database(postgres, "sparks")
     with ExitStack() as stack:
         services = []
         for node in ("one", "two"):

@@ -21,6 +21,7 @@ from coordinator.history.settings import HistorySettings
 from coordinator.history.store import LOST, HistoryStore, sqlite_address
 from shared.properties import ConfigurationError
 from shared.spi.access_control import Identity
+from tests.databases import new_database
 from tests.event_samples import CREATED, DAY, FAILURE, IO, PRICE, completed, created, progress
 
 SETTINGS = HistorySettings.model_validate({})
@@ -34,13 +35,9 @@ def everybody(_owner: Identity) -> bool:
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return sqlite_address(tmp_path / "history.db")
-    url = request.getfixturevalue("postgres").replace("postgresql:", "postgresql+psycopg2:", 1)
-    name = f"history_{uuid.uuid4().hex}"
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return str(url.rpartition("/")[0]) + f"/{name}"
+    return new_database(
+        request.getfixturevalue("postgres").replace("postgresql:", "postgresql+psycopg2:", 1), "history"
+    )
 
 
 @pytest.fixture

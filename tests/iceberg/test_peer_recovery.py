@@ -25,6 +25,7 @@ from coordinator.connectors.iceberg.tables import late_writes
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
 from shared.errors import ErrorCode, ProcessionError
+from tests.databases import new_database
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.test_rest_catalog import over_rest
 
@@ -39,12 +40,7 @@ def numbers(start: int, count: int = 50) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def url(postgres: str) -> str:
-    name = f"work_{uuid.uuid4().hex}"
-    engine = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return postgres.rpartition("/")[0] + f"/{name}"
+    return new_database(postgres, "work")
 
 
 @pytest.fixture
