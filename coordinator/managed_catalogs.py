@@ -16,7 +16,7 @@ from coordinator.planner_factory import PlannerFactory
 from coordinator.room_settings import secrets_of_catalogs, spark_settings
 from coordinator.security.access_control.catalog_controls import CatalogControls
 from coordinator.security.redaction import Redactor
-from coordinator.validation.pool import ValidationPool
+from coordinator.validation.own_loop import PoolOnItsOwnLoop
 
 _PLANNERS_SECONDS = 30.0
 """A loop that is about to end may never answer."""
@@ -30,7 +30,7 @@ class ManagedCatalogs:
         config: CoordinatorConfig,
         catalogs: Catalogs,
         factory: PlannerFactory,
-        pool: ValidationPool,
+        pool: PoolOnItsOwnLoop,
         spark: SparkEngine,
         redact: Redactor,
     ) -> None:

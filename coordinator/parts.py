@@ -41,6 +41,7 @@ from coordinator.security.session_property_manager import load_session_propertie
 from coordinator.server.settings import NodeInfo
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
+from coordinator.validation.own_loop import PoolOnItsOwnLoop
 from coordinator.validation.pool import ValidationPool
 from shared.spi.access_control import SystemAccessControl
 from shared.spi.event_listener import ListenerContext
@@ -76,7 +77,7 @@ class Governed:
 class Planning:
     """``planner`` keeps plans; ``pool`` makes each anew."""
 
-    pool: ValidationPool
+    pool: PoolOnItsOwnLoop
     planner: AuthorizedPlanner
     factory: PlannerFactory
     checkers: PlanCheckers
@@ -167,9 +168,10 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
         user_burst_seconds=settings.planning_user_burst,
     )
     control, catalogs = governed.control, governed.catalogs
-    kept = KeptPlans(pool, version=lambda: control.rules_version, catalogs=lambda: catalogs.version)
+    planning = PoolOnItsOwnLoop(pool)
+    kept = KeptPlans(planning, version=lambda: control.rules_version, catalogs=lambda: catalogs.version)
     return Planning(
-        pool, AuthorizedPlanner(kept, control), factory, PlanCheckers(load_plan_checkers(providers, defaults))
+        planning, AuthorizedPlanner(kept, control), factory, PlanCheckers(load_plan_checkers(providers, defaults))
     )
 
 

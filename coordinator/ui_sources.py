@@ -23,7 +23,7 @@ from coordinator.parts import Parts
 from coordinator.security.redaction import HIDDEN, Redactor, is_secret_name
 from coordinator.server.ui.parts import Health, Part, ShownSetting
 from coordinator.server.ui.routes import UiSources
-from coordinator.validation.pool import ValidationPool
+from coordinator.validation.own_loop import PoolOnItsOwnLoop
 from coordinator.values.settings import Settings
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.procedure import ProcedureDeclaration
@@ -106,7 +106,7 @@ def _engine(name: str, stats: EngineStats) -> Part:
     return Part(name, "up" if stats.alive else "idle", detail + (f", {stats.died} died" if stats.died else ""))
 
 
-def _planners(pool: ValidationPool) -> Part:
+def _planners(pool: PoolOnItsOwnLoop) -> Part:
     stats = pool.stats()
     detail = f"{stats.busy} busy of {stats.alive}, {stats.waiting} statements wait; {stats.planned} planned"
     return Part("Planners", "up" if stats.alive else "down", detail)

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator.dispatch.encode import encode_column
+from coordinator.dispatch.cells import encode_column
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import Type, parse_type

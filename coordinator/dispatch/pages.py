@@ -10,9 +10,15 @@ import pyarrow as pa
 
 from coordinator.dispatch.binary import encode_page
 from coordinator.dispatch.encode import encode_rows
+from coordinator.dispatch.json_columns import cut, json_rows
 from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 from shared.protocol.headers import Family
+
+_MANY = 1000
+"""Rows from which Arrow's calls, some five a column, are less than Python's values."""
+_AT_ONCE_ROWS, _AT_ONCE = 8192, 4 << 20
+"""Rows, and bytes of Arrow, that are text at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,12 @@ def encode_batch(
     if batch.num_rows == 0:
         return
     average = max(1, batch.nbytes // batch.num_rows)
+    at_once = min(_AT_ONCE_ROWS, _AT_ONCE // average, batch.num_rows)
+    if at_once >= _MANY and types and not binary:
+        for start in range(0, batch.num_rows, at_once):
+            rows = json_rows(batch.slice(start, at_once).columns, types, nested_as_text)
+            yield from (Chunk(data, count) for data, count in cut(rows, max_rows, max_size))
+        return
     step = max(1, min(max_rows, max_size // average))
     for start in range(0, batch.num_rows, step):
         part = batch.slice(start, step)

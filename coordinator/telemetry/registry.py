@@ -17,11 +17,11 @@ from coordinator.telemetry.collectors import (
     RuleFileCollector,
     SparkCollector,
 )
-from coordinator.validation.pool import ValidationPool
+from coordinator.validation.own_loop import PoolOnItsOwnLoop
 
 
 def metrics_of(
-    pool: ValidationPool,
+    pool: PoolOnItsOwnLoop,
     checkers: PlanCheckers,
     spark: SparkEngine,
     sql: SqlProcesses,

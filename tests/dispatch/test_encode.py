@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.dispatch.encode import encode_column, encode_rows, java_double
+from coordinator.dispatch.cells import encode_column, java_double
+from coordinator.dispatch.encode import encode_rows
 from coordinator.dispatch.pages import encode_batch, trino_signature, trino_type_text
 from shared.plan.types import parse_type
 

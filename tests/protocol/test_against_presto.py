@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from coordinator.dispatch.encode import encode_column
+from coordinator.dispatch.cells import encode_column
 from coordinator.dispatch.pages import describe_columns
 from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import parse_type
