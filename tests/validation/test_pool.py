@@ -7,15 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coordinator.validation.own_loop import PoolOnItsOwnLoop
 from coordinator.validation.pool import ValidationPool
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
@@ -23,17 +25,17 @@ from shared.spi.session import Session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-MakePool = Callable[..., AbstractAsyncContextManager[ValidationPool]]
+MakePool = Callable[..., AbstractAsyncContextManager[PoolOnItsOwnLoop]]
 
 
 @pytest.fixture
 def make_pool(factories_on_path: None) -> MakePool:
     @asynccontextmanager
-    async def make(**options: Any) -> AsyncIterator[ValidationPool]:
+    async def make(**options: Any) -> AsyncIterator[PoolOnItsOwnLoop]:
         from planner_factories import Obedient
 
         factory = options.pop("factory", None) or Obedient()
-        pool = ValidationPool(factory, **{"size": 1, "warm_up": None, **options})
+        pool = PoolOnItsOwnLoop(ValidationPool(factory, **{"size": 1, "warm_up": None, **options}))
         await pool.start()
         try:
             yield pool
@@ -166,7 +168,7 @@ async def test_cancelling_a_waiting_statement_frees_its_place(make_pool: MakePoo
         await until(lambda: pool.stats().waiting == 1)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        assert pool.stats().waiting == 0
+        await until(lambda: pool.stats().waiting == 0)
         assert row(await pool.plan("SELECT 1", session))[0] == "SELECT 1"
         await running
 
@@ -243,14 +245,46 @@ async def test_the_loop_stays_free_while_planners_compute(make_pool: MakePool, s
         assert sorted(lags)[len(lags) // 2] < 0.02
 
 
+async def test_statements_are_planned_while_the_servers_loop_has_other_work(
+    make_pool: MakePool, session: Session
+) -> None:
+    """A plan that waits for turns of this loop takes five of them, two hundred turns for these forty."""
+    async with make_pool() as pool:
+        plans = [asyncio.create_task(pool.plan(f"statement {number}", session)) for number in range(40)]
+        turns = 0
+        while not all(plan.done() for plan in plans):
+            time.sleep(0.1)  # noqa: ASYNC251 - other work
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns < 40
+        assert {row(plan.result())[0] for plan in plans} == {f"statement {number}" for number in range(40)}
+
+
+async def test_a_pool_that_did_not_start_or_has_ended_has_no_thread(
+    factories_on_path: None, session: Session, tmp_path: Path
+) -> None:
+    from planner_factories import Obedient
+
+    for factory in (Obedient(tmp_path / "starts", fail_after=0), Obedient()):
+        pool = PoolOnItsOwnLoop(ValidationPool(factory, size=1, warm_up=None))
+        with pytest.raises(ProcessionError, match="no more planners") if factory.starts else nullcontext():
+            await pool.start()
+        await pool.aclose()
+        await pool.aclose()
+        with pytest.raises(ProcessionError, match="shutting down"):
+            await pool.plan("SELECT 1", session)
+        assert "planning" not in {thread.name for thread in threading.enumerate()}
+
+
 _PARENT = """
 import asyncio, sys
 from planner_factories import Obedient
+from coordinator.validation.own_loop import PoolOnItsOwnLoop
 from coordinator.validation.pool import ValidationPool
 from shared.spi.session import Session
 
 async def main():
-    pool = ValidationPool(Obedient(), size=2, warm_up=None)
+    pool = PoolOnItsOwnLoop(ValidationPool(Obedient(), size=2, warm_up=None))
     await pool.start()
     for slot in range(2):
         asyncio.ensure_future(pool.plan("spin 3600", Session(user="u")))
@@ -263,8 +297,9 @@ asyncio.run(main())
 
 
 def _children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(child) for child in listed.split()]
+    """Of all its threads: planners are children of the one that made them."""
+    listed = (task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children"))
+    return [int(child) for text in listed for child in text.split()]
 
 
 async def test_no_planner_survives_a_killed_coordinator(factories_on_path: None) -> None:
