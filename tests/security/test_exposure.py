@@ -68,7 +68,9 @@ def test_files_of_a_service_are_its_owners_alone_and_its_sidecar_knows_little(
 
 
 def _descendants(parent: int) -> list[int]:
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    """Of all threads: planners are children of the one that made them."""
+    listed = (task.read_text() for task in Path(f"/proc/{parent}/task").glob("*/children"))
+    children = [child for text in listed for child in text.split()]
     return [found for child in children for found in (int(child), *_descendants(int(child)))]
 
 

@@ -253,7 +253,7 @@ async def test_statements_are_planned_while_the_servers_loop_has_other_work(
         plans = [asyncio.create_task(pool.plan(f"statement {number}", session)) for number in range(40)]
         turns = 0
         while not all(plan.done() for plan in plans):
-            time.sleep(0.1)  # noqa: ASYNC251 - other work
+            time.sleep(0.1)
             await asyncio.sleep(0)
             turns += 1
         assert turns < 40
