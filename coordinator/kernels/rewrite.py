@@ -23,7 +23,6 @@ from .storage import normalize
 from .tasks import Fragment, Output, WriteTask
 from .wire import decode, encode
 
-
 _PLAIN_DICTIONARY = 2 << 20
 """Bytes of a dictionary where a table asks for nothing."""
 

@@ -131,7 +131,7 @@ def test_page_size(lake: Any) -> None:
 
 def test_page_version(lake: Any) -> None:
     first = written(lake, {"page-version": "v2"}).row_group(0).column(0)
-    with open(path(lake), "rb") as file:
+    with Path(path(lake)).open("rb") as file:
         file.seek(first.data_page_offset)
         # The page's kind is the first field of its header: 0 is a page of version 1, 3 one of version 2 (zigzag: 6).
         assert file.read(2) == b"\x15\x06"

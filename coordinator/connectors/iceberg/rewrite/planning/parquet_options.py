@@ -1,7 +1,7 @@
 """What a table's properties say of its Parquet files, as the kernels take it.
 
-Source: Iceberg 1.11, ``TableProperties``. Properties that nobody could follow have their defaults, as those that are not
-set. Kernels look at every batch, so that ``row-group-check-*`` have no meaning for them.
+Source: Iceberg 1.11, ``TableProperties``. Numbers that are none, or zero, are as if they were not
+there. Kernels look at every batch, so that ``row-group-check-*`` have no meaning for them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 from pyiceberg.schema import Schema
 
 from coordinator.connectors.iceberg.numbers import integer, whole_number
@@ -23,8 +22,9 @@ _ROW_GROUP = _DATA + "row-group-size-bytes"
 _NO_STATISTICS = _DATA + "stats-enabled.column."
 _DEFAULT_CODEC = "zstd"
 _UNCOMPRESSED = ("none", "uncompressed")
-_LEVELLED = ("gzip", "brotli", "zstd")
-"""Codecs whose level Iceberg sets."""
+_LEVELS = {"gzip": (1, 9), "brotli": (0, 11), "zstd": (1, 22)}
+"""Codecs whose level Iceberg sets, with what pyarrow takes."""
+_WRITTEN = (*_LEVELS, "snappy", "lz4", "lz4_raw")
 _IN_MEMORY, _MOST_IN_MEMORY = 64 << 20, 256 << 20
 """Bytes of a row group in memory, and the most that a table may ask for: workers hold it as a whole."""
 _SIZES = {"page-row-limit": "page_rows", "page-size-bytes": "page_bytes", "dict-size-bytes": "dictionary_bytes"}
@@ -64,18 +64,13 @@ def check_codec(properties: Mapping[str, str]) -> None:
     codec = asked.lower()
     if codec in _UNCOMPRESSED:
         return
-    known = codec in ("snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw") and pa.Codec.is_available(codec)
-    if not known:
+    if codec not in _WRITTEN:
         raise _invalid(_CODEC, asked, "uncompressed, zstd, gzip, snappy, lz4 or brotli")
     level = integer(properties.get(_DATA + _LEVEL))
-    if codec in _LEVELLED and level is not None:
-        least, most = (1 if codec == "zstd" else pa.Codec.minimum_compression_level(codec)), _most(codec)
+    if codec in _LEVELS and level is not None:
+        least, most = _LEVELS[codec]
         if not least <= level <= most:
             raise _invalid(_LEVEL, str(level), f"{least} to {most} for {codec}")
-
-
-def _most(codec: str) -> int:
-    return int(pa.Codec.maximum_compression_level(codec))
 
 
 def _invalid(name: str, value: str, allowed: str) -> ProcessionError:
@@ -88,7 +83,7 @@ def _common(properties: Mapping[str, str], prefix: str) -> dict[str, Any]:
     sizes = {field: whole_number(properties.get(prefix + name)) for name, field in _SIZES.items()}
     return {
         "codec": codec,
-        "level": integer(properties.get(prefix + _LEVEL)) if codec in _LEVELLED else None,
+        "level": integer(properties.get(prefix + _LEVEL)) if codec in _LEVELS else None,
         "page_version": "2.0" if properties.get(prefix + "page-version", "").lower() == "v2" else "1.0",
         **{field: min(size, (1 << 31) - 1) for field, size in sizes.items() if size},
     }
