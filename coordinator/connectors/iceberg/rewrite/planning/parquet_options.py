@@ -35,7 +35,7 @@ def data_output(
 ) -> Output:
     """A data file; ``row_group_stored`` is the most that a row group takes of it."""
     asked = asked_row_group(properties)
-    memory = {} if asked is None else {"row_group_bytes": max(_IN_MEMORY, min(asked, _MOST_IN_MEMORY))}
+    memory: dict[str, Any] = {} if asked is None else {"row_group_bytes": max(_IN_MEMORY, min(asked, _MOST_IN_MEMORY))}
     return Output(
         directory,
         name,
