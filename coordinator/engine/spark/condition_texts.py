@@ -46,8 +46,8 @@ def plain_text(text: str) -> str:
     bare = _BYPASS.sub("", _STATE.sub("", _PLACE.sub("", _CLASS.sub("", text, count=1))))
     first, *rest = [s for s in (_SENTENCE.split(bare.strip())) if s.strip()] or ["no reason given"]
     kept = [first, *(sentence for sentence in rest if not _HINT.search(sentence))]
-    told = " ".join(" ".join(_SETTING.sub("a setting", _ASIDE.sub("", sentence)).split()) for sentence in kept)
-    return told[:_MOST].rstrip(" .:;")
+    said = " ".join(" ".join(_SETTING.sub("a setting", _ASIDE.sub("", sentence)).split()) for sentence in kept)
+    return said[:_MOST].rstrip(" .:;")
 
 
 def code_of(text: str) -> ErrorCode | None:
