@@ -33,7 +33,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from coordinator.connectors.iceberg.opaque_types import is_spatial
+from coordinator.connectors.iceberg.opaque_types import is_planar, is_spatial
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type, parse_type
 
@@ -116,7 +116,7 @@ def presto_type(iceberg: IcebergType) -> Type:
 def _of_opaque(iceberg: IcebergType) -> tuple[str, str]:
     """Presto's and Hive's type of what is only known by name: well-known binary, JSON, or none."""
     if is_spatial(iceberg):
-        return "varbinary", "binary"
+        return "geometry" if is_planar(iceberg) else "varbinary", "binary"
     return ("json", "string") if str(iceberg) == "variant" else ("unknown", "void")
 
 
