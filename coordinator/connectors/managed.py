@@ -17,7 +17,7 @@ from coordinator.connectors.registry import CatalogConfig, Catalogs, catalog_of_
 from coordinator.security.current_session import acting_for_itself
 from coordinator.security.redaction import secrets_of, without
 from coordinator.values.settings import Seconds, Settings
-from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
+from coordinator.vocabulary.planned_statement import CatalogDefinition, CatalogEdit, ManageCatalog
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError, Property, parse_properties
 from shared.spi.connector import Connector
@@ -83,10 +83,13 @@ class CatalogManager:
         with self._lock, acting_for_itself():
             if not self._settings.by_statements:
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Statements cannot change catalogs: they are read-only")
-            if work.definition is not None:
-                self._create(work.catalog, work.definition, lenient=work.lenient)
-            else:
-                self._drop(work.catalog, lenient=work.lenient)
+            match work.definition:
+                case CatalogDefinition():
+                    self._create(work.catalog, work.definition, lenient=work.lenient)
+                case CatalogEdit():
+                    self._edit(work.catalog, work.definition)
+                case None:
+                    self._drop(work.catalog, lenient=work.lenient)
 
     def follow_files(self) -> None:
         """Take over what changed under the folder; a file that is wrong is told, and its catalog stays as it was."""
@@ -131,17 +134,35 @@ class CatalogManager:
         file = self._folder / f"{name}.properties"
         lines = [("connector.name", definition.connector), *definition.properties]
         text = "# Made by CREATE CATALOG\n" + "".join(f"{key}={value}\n" for key, value in lines)
-        config = self._defined(name, file, text, definition)
+        config = self._defined(f"Cannot create catalog '{name}'", file, text, definition.properties)
         if self._settings.store == "file":
             self._write(file, text)
         self._install((*self._catalogs.configs(), config[0]), {name: config[1]})
         _log.info("catalog created", catalog=name, connector=definition.connector)
 
+    def _edit(self, name: str, edit: CatalogEdit) -> None:
+        """The catalog is made anew with its changed properties, and replaces the old one once it can be reached."""
+        known = {config.name: config for config in self._catalogs.configs()}
+        if name not in known:
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Catalog '{name}' does not exist")
+        kept = self._settings.store == "file"
+        file = next((f for f in _stamps(self._folder) if f.stem.lower() == name), self._folder / f"{name}.properties")
+        said = _said(known[name])
+        plain = [("connector.name", said[0]), *said[1].items()]
+        text = _read(file) if kept else "".join(f"{key}={value}\n" for key, value in plain)
+        text = _edited(text, dict(edit.properties))
+        given = [(key, value) for key, value in edit.properties if value is not None]
+        known[name], made = self._defined(f"Cannot alter catalog '{name}'", file, text, given)
+        if kept:
+            self._write(file, text, over=True)
+        self._install(tuple(known.values()), {name: made})
+        _log.info("catalog altered", catalog=name)
+
     def _defined(
-        self, name: str, file: Path, text: str, definition: CatalogDefinition
+        self, failed: str, file: Path, text: str, given: Sequence[tuple[str, str]]
     ) -> tuple[CatalogConfig, Connector]:
         """The definition, checked as a file's is, with a connector that reached what it is to reach."""
-        secrets = secrets_of(definition.properties)
+        secrets = secrets_of(given)
         try:
             properties = parse_properties(text, file)
             secrets |= secrets_of((entry.name, entry.value) for entry in properties.values())
@@ -150,15 +171,14 @@ class CatalogManager:
             connector.schemas()
         except ConfigurationError as error:
             reason = without(_without_place(str(error), file), secrets)
-            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"Cannot create catalog '{name}': {reason}") from None
+            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"{failed}: {reason}") from None
         except ProcessionError as error:
             reason = without(error.message, secrets)
-            raise ProcessionError(error.code, f"Cannot create catalog '{name}': {reason}") from None
+            raise ProcessionError(error.code, f"{failed}: {reason}") from None
         except Exception as error:
             # Drivers of others say what they like of an address that is none.
             reason = without(f"{type(error).__name__}: {error}", secrets)
-            message = f"Cannot create catalog '{name}': {reason}"
-            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, message) from None
+            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"{failed}: {reason}") from None
         return config, connector
 
     def _connector(self, config: CatalogConfig) -> Connector:
@@ -168,8 +188,8 @@ class CatalogManager:
         only.spark_drivers()
         return only.connector(config.name)
 
-    def _write(self, file: Path, text: str) -> None:
-        """Whole or not at all, readable for its owner alone; never over a file that is there."""
+    def _write(self, file: Path, text: str, *, over: bool = False) -> None:
+        """Whole or not at all, readable for its owner alone; over a file that is there only where that is meant."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             descriptor, fresh = mkstemp(prefix=f".{file.stem}-", suffix=".new", dir=self._folder)
@@ -178,9 +198,12 @@ class CatalogManager:
                     out.write(text)
                     out.flush()
                     os.fsync(out.fileno())
-                os.link(fresh, file)
+                if over:
+                    Path(fresh).replace(file)
+                else:
+                    os.link(fresh, file)
             finally:
-                Path(fresh).unlink()
+                Path(fresh).unlink(missing_ok=True)
         except FileExistsError as error:
             raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"There is a file {file.name} already") from error
         except OSError as error:
@@ -212,6 +235,28 @@ class CatalogManager:
 def _said(config: CatalogConfig) -> tuple[str, dict[str, str]]:
     """What a definition says, wherever in its file."""
     return config.connector_name, {name: entry.value for name, entry in config.properties.items()}
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"The catalog file {file.name} cannot be read: {error}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message) from error
+
+
+def _edited(text: str, properties: Mapping[str, str | None]) -> str:
+    """The file with these properties; every other line, comments too, stays as it was written."""
+    lines = []
+    left = dict(properties)
+    for line in text.splitlines():
+        name = line.partition("=")[0].strip()
+        if name not in properties or line.lstrip().startswith("#"):
+            lines.append(line)
+        elif (value := left.pop(name, None)) is not None:
+            lines.append(f"{name}={value}")
+    lines += [f"{name}={value}" for name, value in left.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _stamps(folder: Path) -> _Stamps:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, assert_never
 
 import pyarrow as pa
@@ -82,7 +83,12 @@ class SparkSql(SparkReads, Protocol):
     """Spark behind ``coordinator.engine.spark``."""
 
     def write(
-        self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = (), write_id: str | None = None
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[SparkInput] = (),
+        write_id: str | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> Iterator[pa.RecordBatch]: ...
 
     def new_write_id(self) -> str | None: ...
@@ -249,8 +255,10 @@ class Executor:
         write = work.write
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
-            def run(sql: str, write_id: str | None = None) -> list[Mapping[str, object]]:
-                batches = self._spark.write(sql, execution, inputs, write_id)
+            def run(
+                sql: str, write_id: str | None = None, settings: Mapping[str, str] = MappingProxyType({})
+            ) -> list[Mapping[str, object]]:
+                batches = self._spark.write(sql, execution, inputs, write_id, settings)
                 return [row for batch in batches for row in batch.to_pylist()]
 
             writer = asked_before(self._catalogs.capabilities(write.catalog).writes)

@@ -19,12 +19,16 @@ from coordinator.flight.messages import (
     tickets_of,
     unpacked,
 )
+from coordinator.flight.session_options import CLOSED, GONE, changed, cookie, shown
 from coordinator.flight.wire import Fields, message
 
 ACTIONS = {
     "CreatePreparedStatement": "Prepare a statement: ActionCreatePreparedStatementRequest",
     "ClosePreparedStatement": "Forget a prepared statement: ActionClosePreparedStatementRequest",
     "CancelFlightInfo": "End a statement: CancelFlightInfoRequest",
+    "SetSessionOptions": "Set catalog, schema or session properties: SetSessionOptionsRequest",
+    "GetSessionOptions": "What the session sets: GetSessionOptionsRequest",
+    "CloseSession": "Forget what the session sets: CloseSessionRequest",
     "CancelQuery": "End a statement, in the older way: ActionCancelQueryRequest",
 }
 
@@ -49,6 +53,15 @@ class Actions:
             case "CancelQuery":
                 status = await self._cancel(caller, unpacked(action.body)[1].data(1))
                 await call.send(result(packed("ActionCancelQueryResult", message((1, status)))))
+            case "SetSessionOptions":
+                options, answer = changed(caller.options, action.body)
+                await call.set_cookie(cookie(options))
+                await call.send(result(answer))
+            case "GetSessionOptions":
+                await call.send(result(shown(caller.session, caller.options)))
+            case "CloseSession":
+                await call.set_cookie(GONE)
+                await call.send(result(message((1, CLOSED))))
             case name:
                 raise unsupported(f"action {name[:100]!r}")
 

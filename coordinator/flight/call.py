@@ -15,6 +15,8 @@ class Wire(Protocol):
 
     async def write(self, message: bytes) -> None: ...
 
+    async def send_initial_metadata(self, metadata: tuple[tuple[str, str], ...], /) -> None: ...
+
 
 class Call:
     """Messages of one call. A client may take ``receiving`` seconds to send all, and ``patience`` to take one."""
@@ -37,6 +39,10 @@ class Call:
         async with asyncio.timeout_at(self._until):
             found = await self._wire.read()
         return found if isinstance(found, bytes) else None
+
+    async def set_cookie(self, value: str) -> None:
+        """Before anything is sent."""
+        await self._wire.send_initial_metadata((("set-cookie", value),))
 
     async def send(self, message: bytes) -> None:
         """Returns when the client has room for more. Raises TimeoutError."""

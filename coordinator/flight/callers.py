@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 
 from coordinator.dispatch.clock import Clock
 from coordinator.flight.failures import refused, statement_failure
+from coordinator.flight.session_options import of_cookies, with_options
 from coordinator.security.authentication.authentication import UNAUTHORIZED, RequestRefusedError
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
 from coordinator.security.authentication.browser_sessions import BrowserSessions
@@ -38,9 +39,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and under which settings."""
+    """Who calls, and under which settings; ``options`` are those that it set for its session."""
 
     session: Session
+    options: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def owns(self, session: Session) -> bool:
         """Whether a statement of ``session`` is this caller's."""
@@ -75,7 +77,8 @@ class Callers:
         if problem is not None:
             raise statement_failure(problem)
         try:
-            return Caller(await self._admitted(session))
+            options = of_cookies(headers.get("cookie"))
+            return Caller(await self._admitted(with_options(session, options)), options)
         except ProcessionError as error:
             raise statement_failure(error) from error
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Engine, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Engine, Select, and_, func, or_, select
 
 from coordinator.history.rows import micros
 from coordinator.history.schema import PROCEDURES, QUERIES, TABLES
@@ -21,6 +21,9 @@ _MOST_CHUNKS = 40
 """Rows that one page looks at, for whom few are visible: 20,000."""
 Record = dict[str, Any]
 Visible = Callable[[Identity], bool]
+_Place = tuple[int | str, str]
+"""Where a page ends: the value that it is ordered by, and an id."""
+_KEY = "ordered_by"
 _HEAVY = ("plan", "json_plan")
 _LISTED = [column for column in QUERIES.columns if column.name not in _HEAVY]
 
@@ -45,6 +48,27 @@ class HistoryFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """``by`` is a name of ``ORDERS``; statements that are alike in it come by their ids."""
+
+    by: str = "created"
+    ascending: bool = False
+
+
+ORDERS: Mapping[str, ColumnElement[Any]] = {
+    "created": QUERIES.c.created,
+    "elapsed": func.coalesce(QUERIES.c.elapsed_ms, 0),
+    "queued": func.coalesce(QUERIES.c.queued_ms, 0),
+    "rows": func.coalesce(QUERIES.c.output_rows, 0),
+    "read": func.coalesce(QUERIES.c.input_rows, 0),
+    "user": QUERIES.c.user_name,
+    "state": QUERIES.c.state,
+}
+_TEXTS = ("user", "state")
+_NEWEST = Order()
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """``next``: where the next page begins; None at the end."""
 
@@ -62,15 +86,17 @@ class HistoryReader:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def page(self, wanted: HistoryFilter, visible: Visible, limit: int, after: str | None = None) -> Page:
-        """The newest first. Raises WrongPageError."""
-        at = None if after is None else _decoded(after)
+    def page(
+        self, wanted: HistoryFilter, visible: Visible, limit: int, after: str | None = None, order: Order = _NEWEST
+    ) -> Page:
+        """In order, the newest first where nothing else is said. Raises WrongPageError."""
+        at = None if after is None else _decoded(after, str if order.by in _TEXTS else int)
         known = _Known(visible)
         found: list[Record] = []
         for _ in range(_MOST_CHUNKS):
-            rows = self._chunk(wanted, at)
+            rows = self._chunk(wanted, at, order)
             for row in rows:
-                at = (row["created"], row["query_id"])
+                at = (row.pop(_KEY), row["query_id"])
                 if known.may_see(row):
                     found.append(row)
                     if len(found) == limit:
@@ -119,13 +145,14 @@ class HistoryReader:
             rows = connection.execute(asked).mappings().all()
         yield from (dict(row) for row in rows if known.may_see(dict(row)))
 
-    def _chunk(self, wanted: HistoryFilter, at: tuple[int, str] | None) -> list[Record]:
-        asked = select(*_LISTED).where(*_conditions(wanted))
+    def _chunk(self, wanted: HistoryFilter, at: _Place | None, order: Order) -> list[Record]:
+        key, query_id = ORDERS[order.by], QUERIES.c.query_id
+        asked = select(*_LISTED, key.label(_KEY)).where(*_conditions(wanted))
         if at is not None:
-            created, query_id = at
-            earlier = and_(QUERIES.c.created == created, QUERIES.c.query_id < query_id)
-            asked = asked.where(or_(QUERIES.c.created < created, earlier))
-        asked = asked.order_by(QUERIES.c.created.desc(), QUERIES.c.query_id.desc()).limit(_CHUNK)
+            behind = (key > at[0], query_id > at[1]) if order.ascending else (key < at[0], query_id < at[1])
+            asked = asked.where(or_(behind[0], and_(key == at[0], behind[1])))
+        ends = (key.asc(), query_id.asc()) if order.ascending else (key.desc(), query_id.desc())
+        asked = asked.order_by(*ends).limit(_CHUNK)
         with self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(asked).mappings()]
 
@@ -191,16 +218,19 @@ def _chunks(records: Iterator[Record]) -> Iterator[list[Record]]:
         yield some
 
 
-def _encoded(at: tuple[int, str]) -> str:
-    return base64.urlsafe_b64encode(f"{at[0]}:{at[1]}".encode()).decode().rstrip("=")
+def _encoded(at: _Place) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(at)).decode().rstrip("=")
 
 
-def _decoded(text: str) -> tuple[int, str]:
+def _decoded(text: str, wanted: type[int] | type[str]) -> _Place:
     try:
-        created, _, query_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition(":")
-        return int(created), query_id
-    except ValueError as error:
+        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        key, query_id = msgspec.json.decode(data, type=tuple[int | str, str])
+    except (ValueError, msgspec.MsgspecError) as error:
         raise WrongPageError(text) from error
+    if not isinstance(key, wanted):
+        raise WrongPageError(text)
+    return key, query_id
 
 
 def _restored(content: bytes | None) -> str | None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from .functions.geometry import shape_of_binary
 from .rewrite import live_rows
 from .row_groups_needed import Ranges, with_needed_groups
 from .tasks import WriteTask
@@ -60,4 +61,29 @@ def _fitted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if isinstance(array.type, pa.UuidType):
         values = array.storage.to_pylist()
         return pa.array([None if value is None else str(UUID(bytes=value)) for value in values], wanted)
+    if _holds_shapes(array.type, wanted):
+        return pa.array([_shown(value, array.type, wanted) for value in array.to_pylist()], wanted)
     return array if array.type == wanted else array.cast(wanted)
+
+
+def _holds_shapes(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether some part is stored as well-known binary and wanted as well-known text: texts are never stored so."""
+    if stored.num_fields and stored.num_fields == wanted.num_fields:
+        parts = range(stored.num_fields)
+        return any(_holds_shapes(stored.field(i).type, wanted.field(i).type) for i in parts)
+    return bool(pa.types.is_binary(stored) and pa.types.is_string(wanted))
+
+
+def _shown(value: Any, stored: pa.DataType, wanted: pa.DataType) -> Any:
+    """The value with texts for geometries; maps as pairs, as Arrow takes them."""
+    if value is None or not _holds_shapes(stored, wanted):
+        return value
+    if pa.types.is_map(stored):
+        kinds = ((stored.key_type, wanted.key_type), (stored.item_type, wanted.item_type))
+        return [tuple(_shown(part, *kind) for part, kind in zip(pair, kinds, strict=True)) for pair in value]
+    if pa.types.is_struct(stored):
+        fields = zip(stored, wanted, strict=True)
+        return {field.name: _shown(value[own.name], own.type, field.type) for own, field in fields}
+    if stored.num_fields:
+        return [_shown(part, stored.value_type, wanted.value_type) for part in value]
+    return shape_of_binary(value)

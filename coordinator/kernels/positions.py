@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -87,13 +88,25 @@ def _write_parquet(output: Output, storage: Mapping[str, str], data_file: str, p
     location, sink = open_output(output, storage)
     try:
         with writing(location), sink:
-            pq.write_table(table, sink, compression=output.codec, store_schema=False)
+            pq.write_table(table, sink, **_options(output))
             size = sink.tell()
     except BaseException:
         _discard([location], storage)
         raise
     rows = len(positions)
     return PositionFile(data_file, rows, rows, location, size, bounds=(int(positions[0]), int(positions[-1])))
+
+
+def _options(output: Output) -> dict[str, Any]:
+    return {
+        "compression": None if output.codec in ("none", "uncompressed") else output.codec,
+        "compression_level": output.level,
+        "data_page_size": output.page_bytes,
+        "data_page_version": output.page_version,
+        "dictionary_pagesize_limit": output.dictionary_bytes,
+        "max_rows_per_page": output.page_rows,
+        "store_schema": False,
+    }
 
 
 def _write_puffin(output: Output, storage: Mapping[str, str], data_file: str, positions: Positions) -> PositionFile:

@@ -23,6 +23,9 @@ from .storage import normalize
 from .tasks import Fragment, Output, WriteTask
 from .wire import decode, encode
 
+_PLAIN_DICTIONARY = 2 << 20
+"""Bytes of a dictionary where a table asks for nothing."""
+
 
 def run(payload: bytes) -> bytes:
     """The Fragment of a WriteTask; raises KernelError. A failed task leaves no file behind."""
@@ -80,7 +83,7 @@ class FileWriter:
         self._output = task.output
         self._storage = task.storage
         self._schema = pa.schema([writer_field(field, text) for field in task.fields])
-        self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth])
+        self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth], fields)
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0.0
@@ -166,6 +169,8 @@ def dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
     first = task.inputs[0]
     with reading(first.path):
         worth, text = dictionary_columns(first, task.storage)
+    if task.output.dictionary_bytes < _PLAIN_DICTIONARY:
+        return worth, set()  # what comes as a dictionary is written as one, however large
     columns = {field["name"] for field in task.fields if field["type"] == "string"}
     return worth, text & columns
 
@@ -184,7 +189,8 @@ def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
     return array.dictionary_decode() if is_dictionary else array.dictionary_encode()
 
 
-def _options(output: Output, worth: list[str]) -> dict[str, Any]:
+def _options(output: Output, worth: list[str], fields: Sequence[Leaf]) -> dict[str, Any]:
+    measured = [leaf.path for leaf in fields if leaf.id not in output.without_statistics]
     return {
         "compression": None if output.codec in ("none", "uncompressed") else output.codec,
         "compression_level": output.level,
@@ -193,7 +199,8 @@ def _options(output: Output, worth: list[str]) -> dict[str, Any]:
         "data_page_size": output.page_bytes,
         "max_rows_per_page": output.page_rows,
         "write_page_index": True,
-        "write_statistics": True,
+        "write_statistics": True if len(measured) == len(fields) else measured or False,
+        "data_page_version": output.page_version,
         "store_schema": False,
         "store_decimal_as_integer": True,
         "version": "2.6",

@@ -66,8 +66,11 @@ class Output:
     page_rows: int = 20_000
     page_bytes: int = 1 << 20
     dictionary_bytes: int = 2 << 20
+    page_version: str = "1.0"
     bloom_filters: dict[str, tuple[int, float]] = field(default_factory=dict)
     """By Parquet path: distinct values of a row group that a filter is made for, and its share of false positives."""
+    without_statistics: list[int] = field(default_factory=list)
+    """Field ids of columns whose minimum and maximum are left out of the footer."""
 
 
 @dataclass(frozen=True, slots=True)

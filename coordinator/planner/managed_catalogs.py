@@ -1,4 +1,4 @@
-"""CREATE and DROP CATALOG, where ``catalog.management=dynamic``. What a property means is for its connector to say."""
+"""CREATE, ALTER and DROP CATALOG, with ``catalog.management=dynamic``. Connectors say what a property means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import SYSTEM_CATALOG
 from coordinator.planner.ddl import RESULT, nothing_to_do
 from coordinator.sql import ddl_statements as sql
-from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog, PlannedStatement
+from coordinator.sql.tree.expressions import NullLiteral
+from coordinator.vocabulary.planned_statement import CatalogDefinition, CatalogEdit, ManageCatalog, PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
@@ -33,6 +34,23 @@ def plan_create_catalog(statement: sql.CreateCatalog, session: Session, catalogs
     given = tuple(sorted((each.name, _text_of(each, session)) for each in statement.properties))
     definition = CatalogDefinition(statement.connector, given)
     return _statement(ManageCatalog(name, definition, statement.if_not_exists), "CREATE CATALOG")
+
+
+def plan_alter_catalog(statement: sql.AlterCatalog, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Raises ProcessionError when there is none of that name, or a value cannot be written down."""
+    _require_managed(catalogs, "ALTER")
+    name = statement.name.lower()
+    if name == SYSTEM_CATALOG:
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Cannot alter catalog system", location=statement.location)
+    if not catalogs.has(name):
+        raise ProcessionError(ErrorCode.NOT_FOUND, f"Catalog '{name}' does not exist", location=statement.location)
+    given = tuple(
+        (each.name, None if isinstance(each.value, NullLiteral) else _text_of(each, session))
+        for each in statement.properties
+    )
+    for each in statement.properties:
+        _check_name(each)
+    return _statement(ManageCatalog(name, CatalogEdit(given), lenient=False), "ALTER CATALOG")
 
 
 def plan_drop_catalog(statement: sql.DropCatalog, catalogs: Catalogs) -> PlannedStatement:
@@ -60,10 +78,7 @@ def _require_managed(catalogs: Catalogs, verb: str) -> None:
 def _text_of(assignment: sql.PropertyAssignment, session: Session) -> str:
     """Errors do not repeat the value, which may be a secret."""
     name = assignment.name
-    if _PROPERTY.fullmatch(name) is None:
-        raise _wrong(assignment, f"Invalid name of a catalog property: '{name}'")
-    if name == "connector.name":
-        raise _wrong(assignment, "Catalog property 'connector.name' is what USING says")
+    _check_name(assignment)
     try:
         value = evaluate_constant(assignment.value, "varchar", session)
     except ProcessionError:
@@ -74,6 +89,13 @@ def _text_of(assignment: sql.PropertyAssignment, session: Session) -> str:
         problem = "it has line breaks, other control characters, or blanks at an end, or is too long"
         raise _wrong(assignment, f"Invalid value for catalog property '{name}': {problem}")
     return value
+
+
+def _check_name(assignment: sql.PropertyAssignment) -> None:
+    if _PROPERTY.fullmatch(assignment.name) is None:
+        raise _wrong(assignment, f"Invalid name of a catalog property: '{assignment.name}'")
+    if assignment.name == "connector.name":
+        raise _wrong(assignment, "Catalog property 'connector.name' is what USING says")
 
 
 def _wrong(assignment: sql.PropertyAssignment, message: str) -> ProcessionError:

@@ -24,6 +24,7 @@ from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.planner.query.table_version import version_in_session
 from coordinator.planner.writes import PlannedWrite, rows_output
 from coordinator.sql.dml_statements import ColumnValue, Delete, Update
 from coordinator.sql.tree.expressions import Expression
@@ -160,7 +161,8 @@ def scan_target(
 ) -> Target:
     """The scan of every column, and of file and position. Raises ProcessionError for what cannot be changed."""
     connector = connector_of(name.catalog, location, planner.catalogs)
-    table = connector.table(name.schema, name.name)
+    version = version_in_session(connector, name.schema, name.name, planner.session)
+    table = connector.table(name.schema, name.name, version)
     if table is None:
         if not connector.schema_exists(name.schema):
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {name.schema} does not exist")

@@ -33,6 +33,9 @@ def accesses_of(statement: sql.Statement, session: Session) -> tuple[of.Access, 
     match statement:
         case ddl.CreateCatalog():
             return (of.CreateCatalog(statement.name),)
+        case ddl.AlterCatalog():
+            # It is as if the catalog were dropped and made again.
+            return (of.DropCatalog(statement.name), of.CreateCatalog(statement.name))
         case ddl.DropCatalog():
             return (of.DropCatalog(statement.name),)
         case ddl.CreateSchema() | ddl.DropSchema() | ddl.RenameSchema() | ddl.ShowCreateSchema():

@@ -39,6 +39,7 @@ AlterStatement = (
 )
 SchemaStatement = (
     sql.CreateCatalog
+    | sql.AlterCatalog
     | sql.DropCatalog
     | sql.CreateSchema
     | sql.DropSchema
@@ -103,11 +104,15 @@ def _plan_of_alter(statement: AlterStatement, session: Session, catalogs: Catalo
             assert_never(statement)
 
 
-def _plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def _plan_of_schema(  # noqa: C901 - one case a kind
+    statement: SchemaStatement, session: Session, catalogs: Catalogs
+) -> PlannedStatement:
     """Statements that make, change or describe a catalog, a schema or a view."""
     match statement:
         case sql.CreateCatalog():
             return managed_catalogs.plan_create_catalog(statement, session, catalogs)
+        case sql.AlterCatalog():
+            return managed_catalogs.plan_alter_catalog(statement, session, catalogs)
         case sql.DropCatalog():
             return managed_catalogs.plan_drop_catalog(statement, catalogs)
         case sql.CreateSchema():

@@ -38,7 +38,8 @@ _IN_MAP = re.compile(
     re.IGNORECASE,
 )
 _OF_CATALOG = re.compile(
-    r"(\bCREATE(?:\s++|/\*.{0,200}?\*/|--[^\n]{0,200}\n){1,9}CATALOG\b(?>.{0,1000}?\bUSING\b)(?>.{0,1000}?\()).*",
+    r"(\b(?:CREATE|ALTER)(?:\s++|/\*.{0,200}?\*/|--[^\n]{0,200}\n){1,9}CATALOG\b"
+    r"(?>(?>.{0,1000}?\bUSING\b)(?>.{0,1000}?\()|(?>.{0,1000}?\bPROPERTIES\b))).*",
     re.IGNORECASE | re.DOTALL,
 )
 """What a catalog is made of: any of it may be a secret, under names that only its connector knows."""
@@ -68,7 +69,7 @@ def redacted(text: str) -> str:
     >>> redacted("WITH (s3_secret = 'a''b', size = '1')")
     "WITH (s3_secret = '***', size = '1')"
     """
-    if "catalog" in (folded := text.casefold()) and "create" in folded:
+    if "catalog" in (folded := text.casefold()) and ("create" in folded or "alter" in folded):
         text = _OF_CATALOG.sub(rf"\1{HIDDEN})", text)
     if not _mentions_secrets(text):
         return text

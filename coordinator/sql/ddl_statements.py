@@ -61,6 +61,15 @@ class CreateCatalog:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterCatalog:
+    """``ALTER CATALOG name SET PROPERTIES a = 'x', b = NULL``, in Trino's manner."""
+
+    name: str
+    properties: tuple[PropertyAssignment, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
 class DropCatalog:
     name: str
     if_exists: bool
@@ -271,6 +280,7 @@ class ShowCreateSchema:
 
 DdlStatement = (
     CreateCatalog
+    | AlterCatalog
     | DropCatalog
     | CreateSchema
     | DropSchema

@@ -6,6 +6,7 @@ from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.cursor import Cursor
 from coordinator.sql.ddl_statements import (
     AddColumn,
+    AlterCatalog,
     AlterColumn,
     DropColumn,
     ExecuteTableProcedure,
@@ -38,6 +39,11 @@ def parse_alter(cursor: Cursor) -> Statement:
     """An ALTER from its keyword on."""
     location = cursor.location
     cursor.require("ALTER")
+    if cursor.optional("CATALOG"):
+        catalog = cursor.name()
+        cursor.require("SET")
+        cursor.require("PROPERTIES")
+        return AlterCatalog(catalog, _set_properties(cursor), location)
     match cursor.require("FUNCTION", "SCHEMA", "TABLE", "VIEW"):
         case "SCHEMA":
             name = object_name(cursor)

@@ -223,14 +223,21 @@ class CatalogDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogEdit:
+    """Properties that a catalog gets; those without a value go."""
+
+    properties: tuple[tuple[str, str | None], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ManageCatalog:
-    """Make the catalog as ``definition`` says, or drop it where there is none; then ``true`` as the result.
+    """Make or edit the catalog as ``definition`` says, or drop it where there is none; then ``true`` as the result.
 
     ``lenient``: IF [NOT] EXISTS was said.
     """
 
     catalog: str
-    definition: CatalogDefinition | None
+    definition: CatalogDefinition | CatalogEdit | None
     lenient: bool
 
 

@@ -53,8 +53,10 @@ class TableWrite:
 class RunStatement(Protocol):
     """Gives one statement to the engine; what it commits carries the property ``procession.query-id``."""
 
-    def __call__(self, sql: str, write_id: str | None = None, /) -> Sequence[Mapping[str, Any]]:
-        """Its rows. The names of all files that it writes hold ``write_id``."""
+    def __call__(
+        self, sql: str, write_id: str | None = None, settings: Mapping[str, str] = ..., /
+    ) -> Sequence[Mapping[str, Any]]:
+        """Its rows. The names of all files that it writes hold ``write_id``; ``settings`` are the engine's, for it."""
         ...
 
 

@@ -13,7 +13,7 @@ from coordinator.config import read_config
 from coordinator.connectors.managed import CatalogManager, CatalogSettings
 from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.security.current_session import acting_for
-from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
+from coordinator.vocabulary.planned_statement import CatalogDefinition, CatalogEdit, ManageCatalog
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError, Property
 from shared.spi.session import Session
@@ -202,3 +202,44 @@ def test_static_by_default(tmp_path: Path) -> None:
     settings = read_config(tmp_path).catalog_management
     assert not settings.by_statements
     assert not settings.by_files
+
+
+def edit(managed: Managed, name: str, **properties: str | None) -> None:
+    given = tuple((key.replace("__", ".").replace("_", "-"), value) for key, value in properties.items())
+    managed.manager.carry_out(ManageCatalog(name, CatalogEdit(given), lenient=False))
+
+
+def first_column(managed: Managed) -> str:
+    table = managed.catalogs.connector("tpch").table("tiny", "region")
+    assert table is not None
+    return table.columns[0].name
+
+
+@pytest.mark.parametrize("store", ["file", "memory"])
+def test_a_catalog_is_altered_in_its_place(tmp_path: Path, store: str) -> None:
+    managed = Managed(tmp_path, **{"catalog.store": store})
+    managed.write("tpch", "# by hand\nconnector.name=tpch\ntpch.column-naming = SIMPLIFIED\n")
+    managed.manager.follow_files()
+    before = managed.catalogs.connector("tpch")
+    edit(managed, "tpch", tpch__column_naming="STANDARD")
+    assert managed.catalogs.connector("tpch") is not before
+    assert first_column(managed) == "r_regionkey"
+    text = (managed.folder / "tpch.properties").read_text()
+    if store == "file":
+        assert text == "# by hand\nconnector.name=tpch\ntpch.column-naming=STANDARD\n"
+        assert stat.S_IMODE((managed.folder / "tpch.properties").stat().st_mode) == 0o600
+    else:
+        assert "SIMPLIFIED" in text
+    changes = managed.changes
+    managed.manager.follow_files()
+    assert managed.changes == changes, "its own file is no news"
+    edit(managed, "tpch", tpch__column_naming=None)
+    assert first_column(managed) == "regionkey"
+
+
+def test_what_cannot_be_altered_stays(managed: Managed) -> None:
+    text = (managed.folder / "tpch.properties").read_text()
+    error = managed.refused(edit, managed, "tpch", tpch__column_naming="odd-secret")
+    assert error.message.startswith("Cannot alter catalog 'tpch': ")
+    assert managed.refused(edit, managed, "none").code is ErrorCode.NOT_FOUND
+    assert (managed.folder / "tpch.properties").read_text() == text

@@ -104,3 +104,55 @@ def test_what_is_no_change_of_rows_takes_the_table(service: Service, run: Run) -
             run(sql)
         assert message in refused.value.message, sql
     assert service.lake().load_table("branched.whole").metadata == before
+
+
+def test_a_session_that_is_sent_to_a_branch_as_the_docs_say(service: Service, run: Run) -> None:
+    """The second recipe of the page, after the first: one connection, whose session properties stay."""
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/maintenance.md").read_text(), re.S)
+    (recipe,) = [block for block in blocks if "wap_branch" in block]
+    run("CREATE SCHEMA IF NOT EXISTS iceberg.audited")
+    cursor = service.cursor(catalog="iceberg", schema="audited")
+
+    def told(sql: str) -> Any:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+    told("CREATE TABLE orders (id bigint, amount decimal(8, 2))")
+    told("INSERT INTO orders VALUES (1, 10.00), (2, 20.00)")
+    answers = [told(statement) for statement in recipe.strip().rstrip(";").split(";\n")]
+    assert answers[3] == [[3]]
+    assert answers[5] == [[2]]
+    assert answers[-1] == [[1], [2], [4], [5]]
+    told("SET SESSION iceberg.wap_branch = 'rows'")
+    for change in ("UPDATE orders SET id = id + 10 WHERE id > 2", "DELETE FROM orders WHERE id IN (SELECT 1)"):
+        told(change)
+    told("MERGE INTO orders t USING (VALUES 2) s(n) ON t.id = s.n WHEN MATCHED THEN DELETE")
+    assert told("SELECT id FROM orders ORDER BY id") == [[14], [15]]
+    told("DELETE FROM orders WHERE id = 14")
+    told("TRUNCATE TABLE orders")
+    assert told("SELECT count(*) FROM orders") == [[0]]
+    table = service.lake().load_table("audited.orders")
+    assert ids(table, "main") == [1, 2, 4, 5]
+    assert ids(table, "rows") == []
+
+
+def test_a_branch_is_planned_and_maintained(service: Service, run: Run) -> None:
+    run("CREATE TABLE kept_well (id bigint)")
+    run("INSERT INTO kept_well VALUES 0")
+    run("CALL iceberg.system.create_branch(table => 'kept_well', branch => 'side')")
+    for number in range(1, 6):
+        run(f'INSERT INTO "kept_well.branch_side" VALUES {number}')
+    table = service.lake().load_table("branched.kept_well")
+    main = table.current_snapshot()
+    call = "CALL iceberg.system.rewrite_data_files(table => 'kept_well', branch => 'side', dry_run => true)"
+    (planned,) = run(call)
+    assert 6 in planned
+    steps = {row[1]: row for row in run("CALL iceberg.system.auto_maintain(table => 'kept_well', branch => 'side')")}
+    assert steps["rewrite_data_files"][2] == "DONE"
+    assert steps["rewrite_manifests"][2:4] == ["SKIPPED", "it works on the branch main alone"]
+    assert ids(table, "side") == [0, 1, 2, 3, 4, 5]
+    files = list(table.refresh().scan(snapshot_id=table.snapshot_by_name("side").snapshot_id).plan_files())
+    assert len(files) == 1
+    assert table.current_snapshot() == main
+    with pytest.raises(Refused, match="Branch does not exist: nobody"):
+        run("CALL iceberg.system.auto_maintain(table => 'kept_well', branch => 'nobody')")

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.history.reader import HistoryFilter, HistoryReader, WrongPageError
+from coordinator.history.reader import ORDERS, HistoryFilter, HistoryReader, Order, WrongPageError
 from coordinator.history.recorder import HistoryRecorder
 from coordinator.history.schema import MIGRATIONS
 from coordinator.history.settings import HistorySettings
@@ -155,6 +155,33 @@ def test_pages_meet_at_the_same_moment(recorder: HistoryRecorder, reader: Histor
     for wrong in ("%%%", "AAAA", "é", ""):
         with pytest.raises(WrongPageError):
             reader.page(HistoryFilter(), everybody, 4, wrong)
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+@pytest.mark.parametrize("by", sorted(ORDERS))
+def test_pages_in_other_orders(recorder: HistoryRecorder, reader: HistoryReader, by: str, ascending: bool) -> None:
+    """Beside Python's order of the same records; those that are alike come by their ids, and none twice."""
+    recorder.receive(
+        [completed(f"q{n:02}", context={"user": f"u{n % 3}"}, after=n % 7) for n in range(30)] + [created("running")]
+    )
+    columns = {"created": "created", "elapsed": "elapsed_ms", "queued": "queued_ms", "rows": "output_rows"}
+    column = {**columns, "read": "input_rows", "user": "user_name", "state": "state"}[by]
+    empty = "" if by in ("user", "state") else 0
+    all_of = list(reader.records(HistoryFilter(), everybody))
+    expected = sorted(all_of, key=lambda r: (r[column] or empty, r["query_id"]), reverse=not ascending)
+    seen: list[str] = []
+    after: str | None = None
+    while True:
+        page = reader.page(HistoryFilter(), everybody, 4, after, Order(by, ascending))
+        seen += [record["query_id"] for record in page.records]
+        after = page.next
+        if after is None:
+            break
+    assert seen == [record["query_id"] for record in expected]
+    assert len(seen) == 31
+    other = reader.page(HistoryFilter(), everybody, 4, None, Order("user" if empty == 0 else "rows"))
+    with pytest.raises(WrongPageError):
+        reader.page(HistoryFilter(), everybody, 4, other.next, Order(by))
 
 
 def test_pages_of_who_sees_little(recorder: HistoryRecorder, reader: HistoryReader) -> None:

@@ -125,3 +125,19 @@ def test_empty_tables_and_wrong_budgets(lake: Any) -> None:
     assert {row["action"] for row in maintain(lake).values()} == {"SKIPPED"}
     with pytest.raises(ProcessionError, match="budget_seconds must be greater than 0, got: 0"):
         maintain(lake, budget_seconds=0)
+
+
+def test_snapshots_that_a_branch_keeps_by_its_own_age_stay(lake: Any) -> None:
+    """Beside what expire_snapshots itself drops."""
+    from coordinator.connectors.iceberg.maintenance.maintenance_plan import Budget, Need, expire_step
+    from shared.spi.procedure import TableTarget
+
+    lake.create("t", [part(0), part(50), part(100)])
+    year = 365 * 24 * 3_600_000
+    lake.call("create_branch", schema="db", table_name="t", branch="kept", max_snapshot_age_ms=year)
+    table = lake.table("t")
+    target = TableTarget("db", "t", table.current_snapshot().snapshot_id)
+    later = datetime.now(UTC) + timedelta(days=6)
+    assert expire_step(Need(table, target, later, Budget())).arguments is None
+    far = datetime.now(UTC) + timedelta(days=400)
+    assert expire_step(Need(table, target, far, Budget())).arguments is not None

@@ -22,7 +22,7 @@ def inserted(lake: Any, *, lands: bool, ends: bool = True, named: bool = True) -
     """An INSERT of three rows whose engine ends before it answers."""
     context = lake.context()
 
-    def run(_sql: str, _write_id: str | None = None) -> Any:
+    def run(_sql: str, _write_id: str | None = None, _settings: Any = None) -> Any:
         if lands:
             lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
         raise spark_gone("connection lost")
@@ -74,7 +74,7 @@ def changed(lake: Any, losses: int, **more: Any) -> tuple[int, list[str | None]]
     """An UPDATE that loses so often against another commit; its rows, and the ids that its attempts had."""
     context, ids = lake.context(), list[str | None]()
 
-    def run(_sql: str, write_id: str | None = None) -> Any:
+    def run(_sql: str, write_id: str | None = None, _settings: Any = None) -> Any:
         ids.append(write_id)
         if len(ids) <= losses:
             cause = RuntimeError("org.apache.iceberg.exceptions.ValidationException: Cannot commit, missing data files")
@@ -101,7 +101,7 @@ def test_a_commit_that_loses_against_itself_is_not_made_again(lake: Any, monkeyp
     monkeypatch.setattr(writing, "_PAUSE_SECONDS", 0.0)
     context, runs = lake.context(), list[str]()
 
-    def run(sql: str, _write_id: str | None = None) -> Any:
+    def run(sql: str, _write_id: str | None = None, _settings: Any = None) -> Any:
         runs.append(sql)
         lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
         cause = RuntimeError("org.apache.iceberg.exceptions.ValidationException: Cannot commit, missing data files")
@@ -114,7 +114,7 @@ def test_a_commit_that_loses_against_itself_is_not_made_again(lake: Any, monkeyp
 def test_a_failure_that_only_names_a_conflict_is_not_run_again(lake: Any) -> None:
     runs: list[str] = []
 
-    def run(sql: str, _write_id: str | None = None) -> Any:
+    def run(sql: str, _write_id: str | None = None, _settings: Any = None) -> Any:
         runs.append(sql)
         raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, "Spark failed: cannot read the table conflict_log")
 
@@ -140,7 +140,7 @@ def test_rows_that_moved_meanwhile_are_not_changed_twice(lake: Any, kind: Any, r
     properties = {"write.merge.mode": "merge-on-read", "format-version": "2"}
     table, context = lake.create("moved", [ROWS, ROWS], properties=properties), lake.context()
 
-    def run(_sql: str, _write_id: str | None = None) -> Any:
+    def run(_sql: str, _write_id: str | None = None, _settings: Any = None) -> Any:
         lake.table("moved").overwrite(ROWS)
         lake.table("moved").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
         return []

@@ -15,6 +15,7 @@ from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.typedef import Record
 
 from coordinator.planning.plan_statement import plan_statement
+from coordinator.security.current_session import acting_for
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import RowsRelation
@@ -195,6 +196,56 @@ def test_partitions(lake: Any, table: Any) -> None:
         assert row["x"]["null_count"] == len(inside) - len(known)
         assert row["x"]["min"] == min(known, default=None)
     assert sum(row["total_size"] for row in ours) == sum(row["file_size_in_bytes"] for row in read(lake, "t$files"))
+
+
+def as_trino(lake: Any, name: str) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    with acting_for(Session(user="test", protocol="Trino")):
+        return dict(described(lake, name)), read(lake, name)
+
+
+def test_partitions_for_trinos_clients(lake: Any, table: Any) -> None:
+    """The shape of Trino's own table; values beside those of Presto's shape and PyIceberg's partitions."""
+    columns, rows = as_trino(lake, "t$partitions")
+    assert list(columns) == ["partition", "record_count", "file_count", "total_size", "data"]
+    assert columns["partition"] == "row(p varchar,t_day date)"
+    assert columns["data"].startswith("row(id row(min bigint,max bigint,null_count bigint,nan_count bigint),")
+    assert {columns[name] for name in ("record_count", "file_count", "total_size")} == {"bigint"}
+    theirs = {tuple(row["partition"].values()): row for row in table.inspect.partitions().to_pylist()}
+    prestos = {(row["p"], row["t_day"]): row for row in read(lake, "t$partitions")}
+    assert len(rows) == len(theirs) == 5
+    for row in rows:
+        key = row["partition"]["p"], row["partition"]["t_day"]
+        assert (row["record_count"], row["file_count"]) == (theirs[key]["record_count"], theirs[key]["file_count"])
+        assert row["total_size"] == prestos[key]["total_size"]
+        for column, known in row["data"].items():
+            del known["nan_count"]
+            assert known == prestos[key][column]
+        assert "p" not in row["data"]
+
+
+def test_unpartitioned_tables_have_the_columns_by_which_trinos_dialect_knows_iceberg(lake: Any) -> None:
+    """It calls anything else's columns an index."""
+    lake.create("plain", [pa.table({"id": pa.array([1, 2], pa.int64()), "x": [1.5, float("nan")]})])
+    columns, (row,) = as_trino(lake, "plain$partitions")
+    assert list(columns) == ["partition", "record_count", "file_count", "total_size", "data"]
+    assert columns["partition"].startswith("row(") and columns["data"].startswith("row(")
+    assert (row["partition"], row["record_count"], row["file_count"]) == (None, 2, 1)
+    assert row["data"]["id"] == {"min": 1, "max": 2, "null_count": 0, "nan_count": None}
+
+
+def test_partitions_of_other_specs_and_dropped_columns_for_trino(lake: Any) -> None:
+    made = lake.other.create_table("db.e", schema=part(0, "a").schema)
+    for column, name in (("p", "p"), ("d", "d_same"), ("m", "Odd name")):
+        with made.update_spec() as update:
+            update.add_field(column, IdentityTransform(), name)
+        made.append(part(0, "a").slice(0, 1))
+    with made.update_spec() as update:
+        update.remove_field("d_same")
+    columns, rows = as_trino(lake, "e$partitions")
+    assert columns["partition"] == 'row(p varchar,d_same date,"Odd name" decimal(9,2))'
+    first = dt.date(2024, 1, 1)
+    found = {tuple(row["partition"].values()) for row in rows}
+    assert found == {("a", None, None), ("a", first, None), ("a", first, Decimal("0.00"))}
 
 
 def test_counts_that_cannot_be_are_null(lake: Any) -> None:

@@ -95,14 +95,14 @@ def test_columns_are_described_and_read_as_far_as_they_can_be(strange: Any) -> N
     described = {column.name: column.type for column in strange.connector.table("db", "t").columns}
     assert described == {
         "id": "bigint",
-        "g": "varbinary",
+        "g": "geometry",
         "h": "varbinary",
         "v": "json",
         "l": "array(json)",
         "later": "unknown",
         "s": "row(x integer)",
     }
-    assert rows(strange, "id", "g") == [{"id": 1, "g": POINT}, {"id": 2, "g": None}] * 2
+    assert rows(strange, "id", "g") == [{"id": 1, "g": "POINT (1 2)"}, {"id": 2, "g": None}] * 2
     table = strange.connector.tables_of.load("db", "t")
     assert {name: str(kind) for name, kind in unread_columns(table.schema()).items()} == {
         "v": "variant",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -229,3 +232,52 @@ def test_what_a_login_lacks_is_told(lake: Any, given: dict[str, str], message: s
     named = {f"iceberg.rest.auth.{name}": value for name, value in given.items()}
     with pytest.raises(ConfigurationError, match=message), over(lake, Habits(), **named):
         pass
+
+
+def jwt(number: int, ends: float) -> str:
+    def part(claims: dict[str, object]) -> str:
+        return base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+
+    return f"{part({'alg': 'none'})}.{part({'jti': number, 'exp': ends})}.x"
+
+
+@pytest.mark.parametrize("client", [None, "me:se:cret"])
+def test_a_token_that_ends_is_exchanged(lake: Any, client: str | None) -> None:
+    """Before it ends; what the old one says of itself, and the answer of the new one, decide when."""
+    lake.create("t", [numbers(0)])
+    first = jwt(0, time.time() + 3)
+    valid, forms = [first], []
+
+    def token(form: dict[str, list[str]]) -> str:
+        forms.append(form)
+        valid.append(f"next{len(valid)}")
+        return valid[-1]
+
+    habits = Habits(admits=lambda sent: sent == f"Bearer {valid[-1]}", token=token)
+    login = {"token": first, "scope": "all"} | ({} if client is None else {"credential": client})
+    with over(lake, habits, **{f"iceberg.rest.auth.oauth2.{name}": value for name, value in login.items()}):
+        assert lake.connector.tables("db") == ["t"]
+        assert forms == []
+        time.sleep(3)
+        assert lake.connector.tables("db") == ["t"]
+        assert lake.connector.tables("db") == ["t"]
+    (form,) = forms
+    assert form["grant_type"] == ["urn:ietf:params:oauth:grant-type:token-exchange"]
+    assert (form["subject_token"], form["scope"]) == ([first], ["all"])
+    assert form["subject_token_type"] == ["urn:ietf:params:oauth:token-type:access_token"]
+    basic = base64.b64encode((client or "").encode()).decode()
+    sent = [given for path, given in habits.authorizations if path.endswith("oauth/tokens")]
+    assert set(sent) <= {f"Bearer {first}" if client is None else f"Basic {basic}"}
+
+
+@pytest.mark.parametrize(
+    ("token", "given"),
+    [("plain", {}), (jwt(0, 0), {"token-exchange-enabled": "false"}), ("a.b.c", {}), ("a.bm8.c", {})],
+)
+def test_other_tokens_stay(lake: Any, token: str, given: dict[str, str]) -> None:
+    lake.create("t", [numbers(0)])
+    habits = Habits(admits=lambda sent: sent == f"Bearer {token}", token=lambda _: "another")
+    login = {"token": token, **given}
+    with over(lake, habits, **{f"iceberg.rest.auth.oauth2.{name}": value for name, value in login.items()}):
+        assert lake.connector.tables("db") == ["t"]
+    assert habits.count("oauth/tokens") == 0

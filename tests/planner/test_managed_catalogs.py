@@ -9,7 +9,13 @@ import pytest
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.planning.plan_statement import plan_statement
-from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog, PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import (
+    CatalogDefinition,
+    CatalogEdit,
+    ManageCatalog,
+    PlannedStatement,
+    ReturnRows,
+)
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
@@ -41,6 +47,14 @@ def test_drop() -> None:
     assert (made.work, made.update_type) == (ManageCatalog("tpch", None, lenient=True), "DROP CATALOG")
 
 
+@pytest.mark.parametrize("listed", ["a = 'x', \"b.c\" = NULL", "(a = 'x', \"b.c\" = NULL)"])
+def test_alter(listed: str) -> None:
+    made = planned(f"ALTER CATALOG TPCH SET PROPERTIES {listed}")
+    assert made.work == ManageCatalog("tpch", CatalogEdit((("a", "x"), ("b.c", None))), lenient=False)
+    assert made.update_type == "ALTER CATALOG"
+    assert "x" not in repr(made.work).partition("definition")[2]
+
+
 def test_nothing_to_do() -> None:
     assert isinstance(planned("CREATE CATALOG IF NOT EXISTS tpch USING tpch").work, ReturnRows)
     assert isinstance(planned("DROP CATALOG IF EXISTS none").work, ReturnRows)
@@ -51,6 +65,10 @@ def test_nothing_to_do() -> None:
     [
         ("CREATE CATALOG tpch USING tpch", ErrorCode.ALREADY_EXISTS, "Catalog 'tpch' already exists"),
         ("CREATE CATALOG system USING tpch", ErrorCode.ALREADY_EXISTS, "Catalog 'system' already exists"),
+        ("ALTER CATALOG none SET PROPERTIES a = 'b'", ErrorCode.NOT_FOUND, "Catalog 'none' does not exist"),
+        ("ALTER CATALOG system SET PROPERTIES a = 'b'", ErrorCode.NOT_SUPPORTED, "Cannot alter catalog system"),
+        ("ALTER CATALOG tpch SET PROPERTIES \"connector.name\" = 'b'", ErrorCode.INVALID_ARGUMENTS, "is what USING"),
+        ('ALTER CATALOG tpch SET PROPERTIES "a b" = NULL', ErrorCode.INVALID_ARGUMENTS, "Invalid name of a catalog"),
         ("DROP CATALOG none", ErrorCode.NOT_FOUND, "Catalog 'none' does not exist"),
         ("DROP CATALOG system", ErrorCode.NOT_SUPPORTED, "Cannot drop catalog system"),
         ("DROP CATALOG tpch CASCADE", ErrorCode.NOT_SUPPORTED, "DROP CATALOG with CASCADE is not supported"),

@@ -154,6 +154,8 @@ def test_of_long_statements_with_secrets_the_beginning_is_shown() -> None:
     "text",
     [
         "CREATE CATALOG c USING x WITH (\"odd\" = 'hunter2')",
+        "ALTER CATALOG c SET PROPERTIES \"odd\" = 'hunter2', b = NULL",
+        "alter/* CATALOG */ catalog c set properties(odd = 'hunter2')",
         "create /* why */ catalog if not exists c -- so\n using x with (a = U&'hunter2', b = 'x')",
         "EXPLAIN (TYPE LOGICAL) CREATE CATALOG \"c(\" USING x WITH (odd = 'hunter2')",
         "EXECUTE IMMEDIATE 'CREATE CATALOG c USING x WITH (odd = ''hunter2'')'",

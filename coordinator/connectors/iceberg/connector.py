@@ -36,6 +36,8 @@ from coordinator.connectors.iceberg.tables.definitions import schema_definition,
 from coordinator.connectors.iceberg.tables.shared_records import share, take_over
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.tables.work_records import WorkRecords
+from coordinator.connectors.iceberg.tables.write_audit import PROPERTIES as WAP_PROPERTIES
+from coordinator.connectors.iceberg.tables.write_audit import branch_to_read
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from coordinator.kernels.file_scan import FileScan, scan_reader
@@ -51,6 +53,7 @@ from shared.spi.maintenance import SnapshotRetention, TableState
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
+from shared.spi.session import Session
 from shared.spi.table_statistics import TableStatistics, ValueRange
 from shared.spi.table_writes import TableWrite, WriteContext
 
@@ -125,6 +128,15 @@ class IcebergConnector:
             return None
         with mapped(f"{schema}.{name}"):
             return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
+
+    def version_in_session(self, schema: str, name: str, session: Session) -> str | None:
+        """The branch that a session reads a table at that it names plainly; None for the table as it is."""
+        if not any(session.catalog_properties.get(self.catalog, {}).get(p.name) for p in WAP_PROPERTIES):
+            return None
+        if reference_name(name) is not None or special_name(name) is not None:
+            return None
+        table = self.tables_of.load(schema, name)
+        return None if table is None else branch_to_read(self.catalog, session, table)
 
     def marker(self, schema: str, table: str) -> str | None:
         """Implements ``MaintainedTables``: the location of the newest metadata."""
@@ -240,12 +252,15 @@ class IcebergConnector:
         return COLUMN_PROPERTIES
 
     def session_properties(self) -> Sequence[SessionProperty]:
-        """Trino's least ages."""
+        """Trino's least ages, and where writes go before they are published."""
         return [
-            SessionProperty(
-                f"{name}_min_retention", "duration", age, f"The least retention_threshold of EXECUTE {name}"
-            )
-            for name, age in self.settings.least_ages.items()
+            *WAP_PROPERTIES,
+            *(
+                SessionProperty(
+                    f"{name}_min_retention", "duration", age, f"The least retention_threshold of EXECUTE {name}"
+                )
+                for name, age in self.settings.least_ages.items()
+            ),
         ]
 
     def analyze_properties(self) -> Sequence[PropertyDeclaration]:

@@ -164,6 +164,11 @@ def is_spatial(type_: IcebergType) -> bool:
     return opaque or isinstance(type_, GeometryType | GeographyType)
 
 
+def is_planar(type_: IcebergType) -> bool:
+    """Whether values are geometries of a plane, which is how functions compute; those of geography are of a sphere."""
+    return is_spatial(type_) and str(type_).startswith("geometry")
+
+
 def within(type_: IcebergType) -> Iterator[IcebergType]:
     """The types without parts that a type is made of; one without parts is made of itself."""
     match type_:
@@ -183,8 +188,7 @@ def unread_columns(schema: Schema) -> dict[str, IcebergType]:
     """Columns whose values nothing here can give, with the type that is in the way."""
     found = {}
     for column in schema.fields:
-        top = column.field_type
-        kinds = [k for k in within(top) if is_opaque(k) and not (k is top and is_spatial(k))]
+        kinds = [k for k in within(column.field_type) if is_opaque(k) and not is_spatial(k)]
         if kinds:
             found[column.name] = kinds[0]
     return found

@@ -33,7 +33,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from coordinator.connectors.iceberg.opaque_types import is_spatial
+from coordinator.connectors.iceberg.opaque_types import is_planar, is_spatial
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type, parse_type
 
@@ -108,7 +108,7 @@ def presto_type(iceberg: IcebergType) -> Type:
         case MapType():
             return Type("map", (presto_type(iceberg.key_type), presto_type(iceberg.value_type)))
         case StructType():
-            return Type("row", tuple(_row_field(field) for field in iceberg.fields))
+            return Type("row", tuple(row_field(f.name, presto_type(f.field_type)) for f in iceberg.fields))
         case _:
             return Type(_TO_PRESTO.get(type(iceberg)) or _of_opaque(iceberg)[0])
 
@@ -116,12 +116,13 @@ def presto_type(iceberg: IcebergType) -> Type:
 def _of_opaque(iceberg: IcebergType) -> tuple[str, str]:
     """Presto's and Hive's type of what is only known by name: well-known binary, JSON, or none."""
     if is_spatial(iceberg):
-        return "varbinary", "binary"
+        return "geometry" if is_planar(iceberg) else "varbinary", "binary"
     return ("json", "string") if str(iceberg) == "variant" else ("unknown", "void")
 
 
-def _row_field(field: NestedField) -> Field:
-    return Field(field.name, presto_type(field.field_type), delimited=_PLAIN_NAME.fullmatch(field.name) is None)
+def row_field(name: str, type_: Type) -> Field:
+    """A field of a row, its name in quotes where it has to be."""
+    return Field(name, type_, delimited=_PLAIN_NAME.fullmatch(name) is None)
 
 
 def hive_type(iceberg: IcebergType) -> str:

@@ -6,7 +6,7 @@ rows that position deletes and deletion vectors take out leave by number. Everyt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +46,17 @@ def parquet_files(scan: FileScan) -> dict[Alike, list[Input]]:
     """The files of a scan that DuckDB may read by itself."""
     wanted = [_duckdb_type(field["type"]) for field in scan.task.fields]
     found: dict[Alike, list[Input]] = {}
-    if wanted and None not in wanted:
+    shapes = any(field["type"] == "binary" and kind == pa.string() for field, kind in _asked(scan))
+    if wanted and not shapes and None not in wanted:
         for item in scan.task.inputs:
             if (names := _names(item, scan)) is not None:
                 found.setdefault(Alike(names, bool(item.positions)), []).append(item)
     return found
+
+
+def _asked(scan: FileScan) -> Iterator[tuple[FieldJson, pa.DataType]]:
+    """The columns as they are stored and as they are wanted; nothing where rows are only counted."""
+    return zip(scan.task.fields, scan.schema.types, strict=False)
 
 
 def deleted_rows(scan: FileScan, files: Sequence[Input]) -> object:

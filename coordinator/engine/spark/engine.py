@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql.connect.session import SparkSession
@@ -99,13 +100,18 @@ class SparkEngine:
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def write(
-        self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = (), write_id: str | None = None
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[SparkInput] = (),
+        write_id: str | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> Iterator[pa.RecordBatch]:
         """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id.
 
         The names of the files that it writes hold ``write_id``, which ``new_write_id`` has given.
         """
-        main, settings = self.connect(), self._settings_of(execution)
+        main, settings = self.connect(), {**self._settings_of(execution), **settings}
         with (
             self._named.writing(write_id, main.server),
             self._writers.session(main, execution.query_id, settings, write_id or "") as connection,

@@ -7,6 +7,7 @@ import re
 import grpc
 from pyspark.errors import PySparkException, PythonException
 
+from coordinator.engine.spark.condition_texts import code_of, has_class, plain_text
 from coordinator.engine.spark.unreadable_files import unreadable_file
 from shared.errors import ErrorCode, ProcessionError
 
@@ -15,7 +16,7 @@ _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+$")
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)
 """What an exception says, without its class."""
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
-_CONDITION = re.compile(r"\[([A-Z][A-Z_.]+)\]")
+_CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_.]+)\]")
 _STOPPED = re.compile(
     r"Cannot call methods on a stopped SparkContext|SparkContext (was|has been) shut ?down|SparkContext is stopped"
 )
@@ -126,6 +127,11 @@ def _lost(error: Exception, text: str) -> ProcessionError | None:
 
 
 def _failed(error: Exception, text: str) -> ProcessionError:
+    if _condition(error) and has_class(text):
+        code, said = code_of(text), plain_text(text)
+        return ProcessionError(
+            code or ErrorCode.REMOTE_TASK_ERROR, said if code else f"Spark failed: {said}", retriable=False
+        )
     raised = _PYTHON.findall(str(error))
     from_python = raised and type(error).__name__ == "PythonException"
     reason = raised[-1] if from_python else _first_line(text)
@@ -142,7 +148,7 @@ def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
             return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, _overflow(text)
         case "CAST_OVERFLOW":
             found = re.search(r"The value (\S+?)[LDS]? of the type .* to \"(\w+)\"", text)
-            shown = f"Out of range for {_type(found[2])}: {found[1]}" if found else text
+            shown = f"Out of range for {_type(found[2])}: {found[1]}" if found else plain_text(text)
             return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, shown
         case "CAST_INVALID_INPUT":
             return ErrorCode.INVALID_CAST_ARGUMENT, _invalid_cast(text)
@@ -162,7 +168,7 @@ def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
 
 def _parameter(text: str) -> str:
     group = re.search(r"group index between 0 and (\d+), but got (\d+)", text)
-    return text if group is None else f"Pattern has {group[1]} groups. Cannot access group {group[2]}"
+    return plain_text(text) if group is None else f"Pattern has {group[1]} groups. Cannot access group {group[2]}"
 
 
 def _type(spark: str) -> str:
@@ -172,14 +178,14 @@ def _type(spark: str) -> str:
 def _overflow(text: str) -> str:
     found = re.search(r"(\w+) overflow\. Use ['`]try_(\w+)['`]", text)
     if found is None:
-        return "Decimal overflow" if "decimal" in text.lower() else text.partition(". Use")[0]
+        return "Decimal overflow" if "decimal" in text.lower() else plain_text(text)
     return f"{_type(found[1])} {_WORDS.get(found[2], found[2])} overflow"
 
 
 def _invalid_cast(text: str) -> str:
     found = re.search(r"The value '?(.*?)'? of the type \"\w+\" cannot be cast to \"([^\"]+)\"", text)
     if found is None:
-        return text
+        return plain_text(text)
     kind = {"TIMESTAMP_NTZ": "timestamp", "TIMESTAMP": "timestamp with time zone", "DATE": "date"}.get(found[2])
     if kind is not None:
         return f"Value cannot be cast to {kind}: {found[1]}"

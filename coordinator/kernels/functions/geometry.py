@@ -222,8 +222,12 @@ def _geojson(text: str) -> str | None:
     return json.dumps(json.loads(_shapely().to_geojson(read_shape(text))), separators=(",", ":"))
 
 
-def _from_binary(data: bytes) -> str | None:
-    return _shown(_shapely().from_wkb(data))
+def shape_of_binary(data: bytes) -> str | None:
+    """The WKT of well-known binary."""
+    try:
+        return _shown(_shapely().from_wkb(data))
+    except _shapely().errors.ShapelyError as error:
+        raise invalid(f"Invalid WKB: {error}") from error
 
 
 _RELATIONS = ("contains", "crosses", "disjoint", "equals", "intersects", "overlaps", "touches", "within")
@@ -235,7 +239,7 @@ GEOMETRY: Table = {
     **{f"st_{n}": Function(_bound(i)) for i, n in enumerate(("xmin", "ymin", "xmax", "ymax"))},
     **plain(
         st_geometryfromtext=_from_text, st_linefromtext=lambda t: _from_text(t, "LineString"),
-        st_polygon=lambda t: _from_text(t, "Polygon"), st_geomfrombinary=_from_binary,
+        st_polygon=lambda t: _from_text(t, "Polygon"), st_geomfrombinary=shape_of_binary,
         st_point=lambda x, y: _shown(_shapely().Point(x, y)), st_astext=lambda t: t,
         st_asbinary=lambda t: _shapely().to_wkb(read_shape(t)), st_x=_coordinate(0), st_y=_coordinate(1),
         st_area=_unary(lambda s: float(s.area)), st_length=_unary(lambda s: float(s.length)),

@@ -13,7 +13,7 @@ from coordinator.planner.query.guarded_relations import guarded_table
 from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.relation_joins import plan_joins
 from coordinator.planner.query.samples import sampled
-from coordinator.planner.query.table_version import table_version
+from coordinator.planner.query.table_version import table_version, version_in_session
 from coordinator.planner.query.unnest import plan_unnest
 from coordinator.sql.tree.queries import (
     AliasedRelation,
@@ -110,6 +110,8 @@ def find_relation(
             raise context.error(node, f"{what} name is empty")
     planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
     version = table_version(node.version, f"{catalog}.{schema}.{name}", context)
+    if version is None:
+        version = version_in_session(planner.catalogs.connector(catalog), schema, name, session)
     try:
         table = planner.catalogs.table(catalog, schema, name, version)
     except ProcessionError:

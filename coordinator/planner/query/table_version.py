@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from coordinator.analyzer.constants import typed_constant
@@ -9,7 +10,14 @@ from coordinator.analyzer.context import Context
 from coordinator.expressions.types import type_text
 from coordinator.sql.tree.queries import TableVersion
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.connector import Before, Version
+from shared.spi.connector import Before, Connector, Version
+from shared.spi.session import Session
+
+
+def version_in_session(connector: Connector, schema: str, name: str, session: Session) -> Version | None:
+    """The branch that the session reads the table at where a statement names none, by its connector."""
+    asked: Callable[[str, str, Session], Version | None] | None = getattr(connector, "version_in_session", None)
+    return None if asked is None else asked(schema, name, session)
 
 
 def table_version(node: TableVersion | None, table: str, context: Context) -> Version | None:

@@ -11,7 +11,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.events import execution_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import elapsed_seconds, progress_percentage
-from coordinator.history.reader import HistoryReader, Record, WrongPageError
+from coordinator.history.reader import HistoryReader, Order, Record, WrongPageError
 from coordinator.history.rows import from_micros
 from coordinator.server.authentication import identity_of
 from coordinator.server.query_access import QueryAccess
@@ -95,7 +95,8 @@ class QueriesPage:
             problems.append("No history is kept (history.enabled=false)")
         else:
             try:
-                page = self.history.page(wanted.history(), visible.may_see, PAGE_SIZE, wanted.page or None)
+                order = Order(wanted.sort, wanted.ascending)
+                page = self.history.page(wanted.history(), visible.may_see, PAGE_SIZE, wanted.page or None, order)
                 records, after = list(page.records), page.next
             except WrongPageError:
                 problems.append("This is no page of the list")

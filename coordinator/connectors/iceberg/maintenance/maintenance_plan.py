@@ -12,8 +12,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import PartitionStatisticsFile, StatisticsFile
 
-from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
+from coordinator.connectors.iceberg.maintenance.expiry import Limits, select
 from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, parse_options
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import with_output_spec
@@ -29,6 +29,7 @@ _START_SECONDS = 1.0
 _MANY_MANIFESTS = 20
 _SMALL_MANIFEST = 1 << 20
 _STALE_SHARE = 0.1
+_MAIN_ALONE = "it works on the branch main alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class Need:
     now: datetime
     budget: Budget
     options: Mapping[str, str] = field(default_factory=dict)
+    branch: str | None = None
+    """Whose files are merged where it is not main."""
 
 
 def rewrite_step(need: Need) -> Step:
@@ -92,7 +95,8 @@ def rewrite_step(need: Need) -> Step:
         reason += f"; {sum(len(group.files) for group in groups) - files} more are over the budget"
         given["max-files-to-rewrite"] = str(most)
     size = sum(group.size for group in taken)
-    return Step(name, reason, {"options": given}, size, need.budget.seconds_for(size))
+    of_branch = {} if need.branch is None else {"branch": need.branch}
+    return Step(name, reason, {"options": given, **of_branch}, size, need.budget.seconds_for(size))
 
 
 def _affordable(
@@ -113,6 +117,8 @@ def _affordable(
 
 def dangling_step(need: Need) -> Step:
     """Dropping delete files that apply to no data file."""
+    if need.branch is not None:
+        return Step("remove_dangling_deletes", _MAIN_ALONE)
     dangling = dangling_deletes(need.table)
     if not dangling:
         return Step("remove_dangling_deletes", "every delete file applies to some data file")
@@ -121,6 +127,8 @@ def dangling_step(need: Need) -> Step:
 
 def manifests_step(need: Need) -> Step:
     """Merging small manifests."""
+    if need.branch is not None:
+        return Step("rewrite_manifests", _MAIN_ALONE)
     snapshot = need.table.current_snapshot()
     sizes = [] if snapshot is None else [manifest.manifest_length for manifest in snapshot.manifests(need.table.io)]
     small = [size for size in sizes if size < _SMALL_MANIFEST]
@@ -132,10 +140,10 @@ def manifests_step(need: Need) -> Step:
 
 
 def expire_step(need: Need) -> Step:
-    """Forgetting snapshots that are past the age and number that the table keeps."""
+    """Forgetting snapshots that are past the age and number that the table, or their branch, keeps."""
     age = timedelta(milliseconds=_number(need.table, "history.expire.max-snapshot-age-ms", 5 * 24 * 3_600_000))
     keep = _number(need.table, "history.expire.min-snapshots-to-keep", 1)
-    old = [s for s in history(need.table)[keep:] if from_millis(s.timestamp_ms) < need.now - age]
+    old = select(need.table.metadata, Limits(round(need.now.timestamp() * 1000))).snapshots
     text = str(age).removesuffix(", 0:00:00")
     if not old:
         return Step("expire_snapshots", f"beside the newest {keep}, no snapshot is older than {text}")
@@ -144,6 +152,8 @@ def expire_step(need: Need) -> Step:
 
 def statistics_steps(need: Need) -> Sequence[Step]:
     """Bringing statistics up to date, where the table has some."""
+    if need.branch is not None:
+        return [Step("compute_table_stats", _MAIN_ALONE)]
     steps = []
     current, metadata = need.table.current_snapshot(), need.table.metadata
     for name, files, read in (

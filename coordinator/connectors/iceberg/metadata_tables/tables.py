@@ -12,7 +12,9 @@ from coordinator.connectors.iceberg.metadata_tables import of_files, of_snapshot
 from coordinator.connectors.iceberg.metadata_tables.names import CHANGELOG, SpecialName
 from coordinator.connectors.iceberg.metadata_tables.of_changes import changelog_columns, changes
 from coordinator.connectors.iceberg.metadata_tables.of_partitions import partition_columns, partitions
+from coordinator.connectors.iceberg.metadata_tables.trino_partitions import trino_partition_columns, trino_partitions
 from coordinator.connectors.system.virtual_table import VirtualTable
+from coordinator.security.current_session import current_session
 from shared.errors import ErrorCode, ProcessionError
 
 _Of = Callable[[Table], Iterator[tuple[object, ...]]]
@@ -46,8 +48,10 @@ def metadata_table(table: Table, schema: str, name: str, asked: SpecialName) -> 
         columns, at = _OF_SNAPSHOT[kind]
         return _virtual(schema, name, columns, partial(at, table, _snapshot(table, asked)))
     if kind == "partitions":
-        at = partial(partitions, table, _snapshot(table, asked))
-        return _virtual(schema, name, partition_columns(table), at)
+        session = current_session()
+        trino = session is not None and session.protocol == "Trino"
+        shown, each = (trino_partition_columns, trino_partitions) if trino else (partition_columns, partitions)
+        return _virtual(schema, name, shown(table), partial(each, table, _snapshot(table, asked)))
     if kind == CHANGELOG:
         # By itself, not listed: the rows are the table's own, and may be many.
         return VirtualTable(schema, name, changelog_columns(table), lambda _wanted: changes(table, asked))

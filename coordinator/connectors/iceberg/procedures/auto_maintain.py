@@ -1,4 +1,4 @@
-"""``CALL catalog.system.auto_maintain(schema, table_name, budget_seconds, budget_bytes, dry_run)``"""
+"""``CALL catalog.system.auto_maintain(schema, table_name, budget_seconds, budget_bytes, dry_run, branch)``"""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, cast
+
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
@@ -21,6 +23,7 @@ from coordinator.connectors.iceberg.maintenance.maintenance_plan import (
     statistics_steps,
 )
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.rewrite.asked.branches import at_branch
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
@@ -50,6 +53,7 @@ class AutoMaintainArguments(TableArguments):
         None
     )
     dry_run: Annotated[bool, Declared("boolean", "Only say what would be done.")] = False
+    branch: Annotated[str | None, Declared("varchar", "The branch whose files are merged; default: main.")] = None
 
 
 DECLARATION = ProcedureDeclaration(
@@ -71,7 +75,8 @@ DECLARATION = ProcedureDeclaration(
     example="CALL iceberg.system.auto_maintain(table => 'sales.orders', budget_seconds => 300)",
     notes="In this order: merging data files, dangling deletes, manifests, old snapshots (by the table's "
     "history.expire properties), statistics where the table has some. Orphan files are never touched. A second call "
-    "finds nothing to do. A step that fails does not keep the others from being done.",
+    "finds nothing to do. Of a branch data files are merged and old snapshots forgotten; the rest is main's. "
+    "A step that fails does not keep the others from being done.",
 )
 
 
@@ -101,7 +106,7 @@ class AutoMaintain:
         for plan in (rewrite_step, dangling_step, manifests_step, expire_step, statistics_steps):
             context.check_cancelled()
             budget = _left(asked, context.workers.parallelism, time.monotonic() - began, spent)
-            need = _need(self._catalog, schema, name, context, budget)
+            need = _need(self._catalog, asked, context, budget)
             planned = cast(Callable[[Need], "Step | Sequence[Step]"], plan)(need)
             for step in [planned] if isinstance(planned, Step) else planned:
                 number += 1
@@ -130,11 +135,12 @@ def _left(asked: AutoMaintainArguments, cores: int, seconds: float, spent: int) 
     )
 
 
-def _need(catalog: TableCatalog, schema: str, name: str, context: ProcedureContext, budget: Budget) -> Need:
-    table = catalog.open(schema, name)
+def _need(catalog: TableCatalog, asked: AutoMaintainArguments, context: ProcedureContext, budget: Budget) -> Need:
+    table = catalog.open(asked.schema, asked.table_name)
     current = table.current_snapshot()
-    target = TableTarget(schema, name, None if current is None else current.snapshot_id)
-    return Need(table, target, context.now, budget)
+    target = TableTarget(asked.schema, asked.table_name, None if current is None else current.snapshot_id)
+    branch = None if asked.branch == MAIN_BRANCH else asked.branch
+    return Need(table, at_branch(table, target, branch), context.now, budget, branch=branch)
 
 
 def _run(

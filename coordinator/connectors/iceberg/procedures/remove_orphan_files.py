@@ -221,7 +221,7 @@ def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) ->
     try:
         return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
     except ProcessionError as error:
-        if "TABLE_OR_VIEW_NOT_FOUND" not in error.message:
+        if "TABLE_OR_VIEW_NOT_FOUND" not in str(error.__cause__):
             raise
         raise missing from error
 

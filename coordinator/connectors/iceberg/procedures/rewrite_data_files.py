@@ -11,6 +11,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.rewrite.asked.arguments import RewriteArguments
+from coordinator.connectors.iceberg.rewrite.asked.branches import at_branch
 from coordinator.connectors.iceberg.rewrite.asked.ordering import row_order
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import with_output_spec
 from coordinator.connectors.iceberg.rewrite.cases import Call, DryRun, Steps
@@ -132,7 +133,8 @@ class RewriteDataFiles:
         with mapped(f"{target.schema}.{target.table}"):
             table = self._catalog.open(target.schema, target.table)
             options = with_output_spec(asked.parsed_options(table.properties), table)
-            if table.current_snapshot() is None:
+            target = at_branch(table, target, asked.branch)
+            if asked.branch is None and table.current_snapshot() is None:
                 return DryRun(()) if asked.dry_run else NothingToDo()
             reason, ordering = reason_before_planning(table, asked.branch), None
             if reason is None and asked.strategy == "sort":

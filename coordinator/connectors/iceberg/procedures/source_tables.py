@@ -68,7 +68,7 @@ def _of_spark(call: Call[TableArguments], names: Sequence[str], argument: str) -
     try:
         rows = run_spark(call, f"DESCRIBE TABLE EXTENDED {quoted_path(names)}", "look at the source of")
     except ProcessionError as error:
-        if _NOT_FOUND.search(error.message) is None:
+        if _NOT_FOUND.search(str(error.__cause__)) is None:
             raise
         raise ArgumentError(argument, f"Table {'.'.join(names)} does not exist", ErrorCode.NOT_FOUND) from error
     described = {str(row["col_name"]).strip().lower(): str(row["data_type"]) for row in rows}

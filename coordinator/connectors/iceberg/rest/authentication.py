@@ -8,7 +8,10 @@ from typing import Any
 
 from shared.properties import Property
 
-OAUTH = {"uri": "oauth2-server-uri", "token": "token", "credential": "credential", "scope": "scope"}
+OAUTH = {
+    "uri": "oauth2-server-uri", "token": "token", "credential": "credential", "scope": "scope",
+    "token-exchange-enabled": "token-exchange-enabled",
+}  # fmt: skip
 _BASIC = {"username": "rest.auth.basic.username", "password": "rest.auth.basic.password"}
 _SIGV4 = {"region": "rest.signing-region", "name": "rest.signing-name"}
 _FAMILIES = {"OAUTH2": OAUTH, "BASIC": _BASIC, "SIGV4": _SIGV4}

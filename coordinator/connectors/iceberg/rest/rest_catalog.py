@@ -34,6 +34,7 @@ from requests.auth import AuthBase
 from coordinator.connectors.iceberg.opaque_types import parse
 from coordinator.connectors.iceberg.rest.commits import committed
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
+from coordinator.connectors.iceberg.rest.token_exchange import ExchangedToken, end_of
 from coordinator.connectors.iceberg.rest.vended_file_io import VendedFileIO
 from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, vended_keys
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
@@ -126,6 +127,11 @@ class ServedCatalog(RestCatalog):
         """Nothing is sent as a login where there is none: PyIceberg sends "Bearer None"."""
         if self.properties.get("credential") is None and self.properties.get("token") is None:
             return NoopAuthManager()
+        token, enabled = self.properties.get("token"), self.properties.get("token-exchange-enabled", "true")
+        if token is not None and end_of(token) is not None and enabled.lower() == "true":
+            own, optional = self.properties.get("oauth2-server-uri"), self._extract_optional_oauth_params()
+            uri = own or self.url(Endpoints.get_token, prefixed=False)
+            return ExchangedToken(session, uri, token, self.properties.get("credential"), optional)
         return super()._create_legacy_oauth2_auth_manager(session)
 
     def _heard(self, response: Response, **_: object) -> None:

@@ -57,13 +57,8 @@ class Delegated:
 
 
 def reason_before_planning(table: Table, branch: str | None = None) -> str | None:
-    """Why the call is Iceberg's whatever its files are; None when that depends on the files.
-
-    Raises ArgumentError for a branch that the table does not have.
-    """
+    """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
     if branch is not None:
-        if branch not in table.metadata.refs or table.metadata.refs[branch].snapshot_ref_type.value != "branch":
-            raise ArgumentError("branch", f"Branch does not exist: {branch}", ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID)
         return f"it rewrites the branch {branch}"
     if table.format_version > 3:
         return f"the table has format version {table.format_version}"

@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.manifests.reader import ManifestDataFile
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.planning.parquet_options import delete_output
 from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import PositionFile, PositionFiles, PositionsTask
 from shared.errors import ErrorCode, ProcessionError
@@ -67,7 +68,10 @@ def conversion_tasks(
     factory = TaskFactory.of(conversion.table, storage)
     directory = directory_of(conversion.table)
     tasks = [factory.write(slices[n::count], directory, f"{n:05d}-{call_id}-deletes") for n in range(count)]
-    return [PositionsTask(replace(task, fields=[]), conversion.as_vectors) for task in tasks]
+    properties = conversion.table.properties
+    outputs = [delete_output(properties, task.output.directory, task.output.name) for task in tasks]
+    written = (replace(task, fields=[], output=output) for task, output in zip(tasks, outputs, strict=True))
+    return [PositionsTask(task, conversion.as_vectors) for task in written]
 
 
 def directory_of(table: Table) -> str:

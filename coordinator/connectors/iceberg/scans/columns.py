@@ -21,7 +21,7 @@ from pyiceberg.types import (
 )
 
 from coordinator.connectors.iceberg.handles import schema_of_json
-from coordinator.connectors.iceberg.opaque_types import is_spatial
+from coordinator.connectors.iceberg.opaque_types import is_spatial, within
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
 from coordinator.kernels.lineage import FILE, LAST_UPDATED, POSITION, ROW_ID, SEQUENCE
@@ -96,9 +96,22 @@ def cheapest_column(schema: Schema, sizes: Mapping[int, int]) -> ScanColumn | No
 
 def _column(field: Mapping[str, Any], type_: IcebergType) -> ScanColumn:
     leaves = tuple(_leaves(int(field["id"]), type_))
-    read = "binary" if is_spatial(type_) else _AS_OTHERS.get(type(type_))
+    spatial = any(is_spatial(part) for part in within(type_))
+    read = _as_binary(field["type"]) if spatial else _AS_OTHERS.get(type(type_))
     made = {**field, "required": False} if read is None else {**field, "required": False, "type": read}
     return ScanColumn(str(field["name"]), presto_type(type_), made, leaves, as_stored=read is None)
+
+
+def _as_binary(stored: object) -> Any:
+    """A type of Iceberg's JSON with what files hold of geometries, at any depth: well-known binary."""
+    if isinstance(stored, str):
+        return "binary" if stored.startswith(("geometry", "geography")) else stored
+    if isinstance(stored, list):
+        return [_as_binary(part) for part in stored]
+    if isinstance(stored, dict):
+        below = ("type", "fields", "element", "key", "value")
+        return {name: _as_binary(part) if name in below else part for name, part in stored.items()}
+    return stored
 
 
 def readable(type_: IcebergType, *, nested: bool = False) -> bool:
@@ -112,7 +125,7 @@ def readable(type_: IcebergType, *, nested: bool = False) -> bool:
             return readable(type_.key_type, nested=True) and readable(type_.value_type, nested=True)
         case _:
             if nested:
-                return isinstance(type_, PLAIN_TYPES)
+                return isinstance(type_, PLAIN_TYPES) or is_spatial(type_)
             return isinstance(type_, _PLAIN) or type(type_) in _AS_OTHERS or is_spatial(type_)
 
 

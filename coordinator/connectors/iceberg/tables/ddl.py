@@ -43,8 +43,9 @@ from coordinator.connectors.iceberg.tables.creation import (
 from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
-from coordinator.connectors.iceberg.tables.targets import path_of, spelled, target_of
+from coordinator.connectors.iceberg.tables.targets import path_of, session_target, spelled
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
+from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH
 from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
 from coordinator.connectors.iceberg.views.metadata import view_schema
@@ -288,7 +289,10 @@ def _rename_table(catalog: TableCatalog, change: TableRename) -> None:
 
 
 def _truncate(catalog: TableCatalog, change: TableTruncation, context: ProcedureContext) -> None:
-    table, branch = target_of(catalog, change.schema, change.table)
+    table, branch, audited = session_target(catalog, change.schema, change.table, context.session)
+    if audited.wap_id is not None:
+        message = f"TRUNCATE cannot be staged under a WAP id: {WAP_BRANCH} takes every change"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     if table.current_snapshot() is None:
         return
     check_for_spark(table)

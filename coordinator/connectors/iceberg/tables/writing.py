@@ -26,8 +26,9 @@ from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
-from coordinator.connectors.iceberg.tables.targets import path_of, target_of
+from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
+from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -74,21 +75,24 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
 
 
 def _deleted_by_metadata(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int | None:
-    table, branch = target_of(catalog, write.schema, write.table)
-    if branch is not None:
+    table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
+    if branch is not None or audited.wap_id is not None:
         return None
     return delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
 
 
 def _write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
-    table, branch = target_of(catalog, write.schema, write.table)
+    table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
+    if audited.wap_id is not None and write.kind != "INSERT":
+        message = f"A {write.kind} cannot be staged under a WAP id: {WAP_BRANCH} takes every change"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
     _check_writable(check_for_spark(table), write, head)
     counted = _count_ahead(table, write, head, context)
     name = table.name()[-1]
     with _recorded(catalog, table, write, context) as write_id:
         try:
-            _run(write, path_of(table, branch), context, write_id)
+            _run(write, path_of(table, branch), context, write_id, audited.settings)
         except ProcessionError as error:
             gone = error.code is ErrorCode.REMOTE_HOST_GONE and _landed(catalog, write, context, write_id, error)
             if not gone and not (isinstance(error, LostRaceError) and _is_there(catalog, write, context, error)):
@@ -194,11 +198,17 @@ def _recorded(catalog: TableCatalog, table: Table, write: TableWrite, context: W
         yield write_id
 
 
-def _run(write: TableWrite, name: Sequence[str], context: WriteContext, write_id: str | None = None) -> None:
+def _run(
+    write: TableWrite,
+    name: Sequence[str],
+    context: WriteContext,
+    write_id: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
     target = quoted_path((write.catalog, *write.schema.split("."), *name))
     context.procedure.check_cancelled()
     try:
-        context.run(f"{write.before} {target} {write.after}", write_id)
+        context.run(f"{write.before} {target} {write.after}", write_id, settings or {})
     except ProcessionError as error:
         raise _presto_error(error, write) from error
 

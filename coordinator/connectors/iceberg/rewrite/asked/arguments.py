@@ -39,8 +39,6 @@ class RewriteArguments:
         if found == "binpack" and sorted_by:
             message = "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order."
             raise ArgumentError("sorted_by", message, ErrorCode.NOT_SUPPORTED)
-        if branch is not None and dry_run:
-            raise ArgumentError("branch", "A dry run looks at the branch main alone", ErrorCode.NOT_SUPPORTED)
         named = None if branch == "main" else branch
         return cls(found, parse_sorted_by(sorted_by) if sorted_by else None, options, dry_run, named)
 

@@ -22,13 +22,14 @@ from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
 from coordinator.connectors.iceberg.rewrite.committing.searched_rows import searched
 from coordinator.connectors.iceberg.rewrite.equality_conversion import position_delete_entry
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.planning.parquet_options import delete_output
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
 from coordinator.connectors.iceberg.rewrite.planning.tasks import position_delete
 from coordinator.connectors.iceberg.snapshots.replace import Carried
 from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.positions import write_positions
-from coordinator.kernels.tasks import Fragment, Output
+from coordinator.kernels.tasks import Fragment
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.workers import WorkerRuntime
 
@@ -153,7 +154,8 @@ class DeleteCarrier:
         vectors = self._rewrite.table.format_version > 2
         directory = data.file_path.rpartition("/")[0]
         self._files += 1
-        output = Output(directory, f"{self._files:05d}-{self._rewrite.call_id}-carried")
+        name = f"{self._files:05d}-{self._rewrite.call_id}-carried"
+        output = delete_output(self._rewrite.table.properties, directory, name)
         written = write_positions(output, self._rewrite.factory.storage, data.file_path, positions, vectors=vectors)
         return position_delete_entry(written, LiveFile(data, self._rewrite.base_sequence), vectors=vectors)
 

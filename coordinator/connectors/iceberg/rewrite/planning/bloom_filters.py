@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from pyiceberg.schema import Schema
 from pyiceberg.types import BooleanType, ListType, MapType, StructType
 
+from coordinator.connectors.iceberg.numbers import whole_number
+
 _ENABLED = "write.parquet.bloom-filter-enabled.column."
 _SHARE = "write.parquet.bloom-filter-fpp.column."
+_VALUES = "write.parquet.bloom-filter-ndv.column."
 _MOST_BYTES = "write.parquet.bloom-filter-max-bytes"
 _DEFAULT_SHARE, _DEFAULT_MOST_BYTES = 0.01, 1 << 20
 _MOST_VALUES = 1 << 20
@@ -39,7 +42,8 @@ def bloom_filters(schema: Schema, properties: Mapping[str, str]) -> dict[str, tu
         share = share if 0 < share < 1 else _DEFAULT_SHARE
         most = max(32.0, _number(properties.get(_MOST_BYTES), _DEFAULT_MOST_BYTES))
         values = -8 * most / _BITS_A_BLOCK_WORD * math.log(1 - share ** (1 / _BITS_A_BLOCK_WORD))
-        found[name] = (max(1, min(_MOST_VALUES, int(values))), share)
+        asked = whole_number(properties.get(_VALUES + name)) or _MOST_VALUES
+        found[name] = (max(1, min(_MOST_VALUES, asked, int(values))), share)
     return found
 
 

@@ -11,12 +11,15 @@ from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
 from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import asked_columns
 from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
+from coordinator.connectors.iceberg.rewrite.planning.parquet_options import asked_row_group
 from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import PROBE, Probed, ProbeTask
 from shared.spi.workers import WorkerRuntime
 
 LEAST_ROW_GROUP = 8 << 20
 """Bytes that row groups have on average: smaller ones are better merged by decoding, as readers pay for each."""
+_FAR_OFF = 1.8
+"""How often smaller or larger row groups may be than the table asks for."""
 _CODEC = "write.parquet.compression-codec"
 _PLAIN_CODECS = ("none", "uncompressed")
 _LEVEL = "write.parquet.compression-level"
@@ -36,7 +39,7 @@ def choose_methods(
     table: Table, groups: Sequence[FileGroup], options: RewriteOptions, factory: TaskFactory, workers: WorkerRuntime
 ) -> list[Method]:
     """One for each group. Manifests rule most out; the footers of the rest are read on the workers."""
-    reasons = [_reason_of_manifests(group, options) for group in groups]
+    reasons = [_reason_of_manifests(group, options, asked_row_group(table.properties)) for group in groups]
     for number, group in enumerate(groups):
         if scatters(table, group):
             reasons[number] = f"its rows go to the partitions of spec {group.partition[0]}"
@@ -51,7 +54,7 @@ def choose_methods(
     ]
 
 
-def _reason_of_manifests(group: FileGroup, options: RewriteOptions) -> str | None:
+def _reason_of_manifests(group: FileGroup, options: RewriteOptions, asked: int | None) -> str | None:
     if not options.copy_row_groups:
         return "copy-row-groups is false"
     files = [candidate.data.file for candidate in group.files]
@@ -59,6 +62,8 @@ def _reason_of_manifests(group: FileGroup, options: RewriteOptions) -> str | Non
         return "deleted rows have to be left out"
     known = sum(max(1, len(file.split_offsets or ())) for file in files)
     average = group.size // known
+    if asked is not None and not asked / _FAR_OFF < average < asked * _FAR_OFF:
+        return f"row groups have {average} bytes on average, and the table asks for {asked}"
     if average < LEAST_ROW_GROUP:
         return f"row groups are small, {average} bytes on average, and decoding merges them"
     return None

@@ -23,6 +23,7 @@ from coordinator.connectors.iceberg.rewrite.committing.journaled_call import Jou
 from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
 from coordinator.connectors.iceberg.rewrite.planning.methods import choose_methods
 from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan, plan_outputs, plan_sorted_outputs
+from coordinator.connectors.iceberg.rewrite.planning.parquet_options import check_codec
 from coordinator.connectors.iceberg.rewrite.planning.selection import reason_of_work, select_files
 from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import Fragment
@@ -107,6 +108,7 @@ def plan_rewrite(
     reason = reason_of_work(request.table, selection.survey.groups)
     if reason is not None:
         return Unsupported(reason)
+    check_codec(request.table.properties)
     factory = TaskFactory.of(request.table, request.catalog.settings.storage, request.options.target_file_size)
     return tuple(
         _rewrite(request, selection.snapshot, groups, factory, journal, workers)

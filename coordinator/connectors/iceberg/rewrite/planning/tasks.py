@@ -14,9 +14,8 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
-from coordinator.connectors.iceberg.numbers import integer
-from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import bloom_filters
 from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan, Slice
+from coordinator.connectors.iceberg.rewrite.planning.parquet_options import asked_row_group, data_output
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import json_value, stored_fields
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.tasks import DeleteFile, Input, JoinTask, Output, Tag, WriteTask
@@ -24,7 +23,8 @@ from shared.errors import ErrorCode, ProcessionError
 
 _ROW_GROUP, _LEAST_ROW_GROUP = 64 << 20, 4 << 10
 """Bytes of a row group in a file."""
-_ROW_GROUPS_OF_A_FILE = 24
+_ROW_GROUPS_OF_A_FILE = 16
+"""Files are cut between row groups, to within a tenth of their size."""
 _LINEAGE: list[dict[str, object]] = [
     {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"},
     {"id": 2147483539, "name": "_last_updated_sequence_number", "required": False, "type": "long"},
@@ -53,14 +53,15 @@ class TaskFactory:
         schema = table.schema()
         mapping = table.name_mapping()
         lineage = _LINEAGE if table.format_version > 2 else []
-        fitting = _ROW_GROUP if target_size is None else target_size // _ROW_GROUPS_OF_A_FILE
+        most = asked_row_group(table.properties) or _ROW_GROUP
+        fitting = most if target_size is None else target_size // _ROW_GROUPS_OF_A_FILE
         return cls(
             table,
             fields=[*stored_fields(schema), *lineage],
             modes=_metrics_modes(schema, table.properties) | {str(f["id"]): "none" for f in lineage},
             storage=storage_of(table, storage),
             name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
-            row_group_stored=max(_LEAST_ROW_GROUP, min(_ROW_GROUP, fitting)),
+            row_group_stored=max(_LEAST_ROW_GROUP, min(most, fitting)),
         )
 
     def part(self, output: int, plan: OutputPlan, part: int) -> WriteTask:
@@ -113,25 +114,7 @@ class TaskFactory:
         return self.join(output, plan, parts, _nan_counts(slices))
 
     def _output(self, directory: str, name: str) -> Output:
-        properties = self.table.properties
-        numbers = {
-            field: number
-            for key, field in (
-                ("write.parquet.compression-level", "level"),
-                ("write.parquet.page-row-limit", "page_rows"),
-                ("write.parquet.page-size-bytes", "page_bytes"),
-                ("write.parquet.dict-size-bytes", "dictionary_bytes"),
-            )
-            if (number := integer(properties.get(key))) is not None
-        }
-        return Output(
-            directory,
-            name,
-            codec=properties.get("write.parquet.compression-codec", "zstd").lower(),
-            row_group_stored=self.row_group_stored,
-            bloom_filters=bloom_filters(self.table.schema(), properties),
-            **numbers,
-        )
+        return data_output(self.table.schema(), self.table.properties, directory, name, self.row_group_stored)
 
 
 def part_name(plan: OutputPlan, part: int, *, final: bool) -> str:
