@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.sorted_runs import output_name
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, output_sizes
 
 _LEAST_PART = 16 << 20
@@ -71,23 +72,26 @@ def plan_outputs(
         for start in range(0, len(bins), parts):
             chosen = tuple(tuple(b) for b in bins[start : start + parts] if b)
             if chosen:
-                name = f"{len(plans):05d}-{number}-{call_id}"
+                name = output_name(len(plans), number, call_id)
                 plans.append(OutputPlan(number, name, directories[number], chosen, copied))
     return plans
 
 
-def _standing(group: int, place: int, directory: str, call_id: str) -> OutputPlan:
-    return OutputPlan(group, f"{place:05d}-{group}-{call_id}", directory, ())
+def _standing(group: int, place: int, directory: str, call_id: str, mark: str | None = None) -> OutputPlan:
+    return OutputPlan(group, output_name(place, group, call_id, mark), directory, ())
 
 
 def plan_sorted_outputs(
-    groups: Sequence[FileGroup], directories: Sequence[str], call_id: str, scattered: Sequence[bool]
+    groups: Sequence[FileGroup], directories: Sequence[str], call_id: str, scattered: Sequence[bool], mark: str
 ) -> list[OutputPlan]:
-    """The files of sorted groups; which rows go where is known when their keys have been sampled."""
+    """The files of sorted groups; which rows go where is known when their keys have been sampled.
+
+    ``mark`` is that of the order.
+    """
     plans: list[OutputPlan] = []
     for number, group in enumerate(groups):
         for _ in range(1 if scattered[number] else group.output_files):
-            plans.append(_standing(number, len(plans), directories[number], call_id))
+            plans.append(_standing(number, len(plans), directories[number], call_id, mark))
     return plans
 
 
