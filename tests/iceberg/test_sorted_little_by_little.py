@@ -16,6 +16,8 @@ from pyiceberg.transforms import DayTransform, IdentityTransform
 
 from coordinator.connectors.iceberg.rewrite.planning.key_spans import Spans, spans_of
 from coordinator.connectors.iceberg.rewrite.planning.overlap import layered, swept, worth_sorting
+from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
+from coordinator.connectors.iceberg.rewrite.writing import spreading
 from coordinator.kernels.sort_tasks import KeyColumn, RowOrder
 from shared.errors import ProcessionError
 
@@ -186,3 +188,17 @@ def test_orders_by_days_and_wrong_numbers(lake: Any) -> None:
             lake.rewrite("t", {"min-overlap-depth": wrong}, strategy="sort")
     with pytest.raises(ProcessionError, match=r"Cannot use options \[min-overlap-depth\]"):
         lake.rewrite("t", {"min-overlap-depth": "3"})
+
+
+@pytest.mark.parametrize("order", ["text", "hilbert(key, other)"])
+@pytest.mark.parametrize("size", [3_000, 8_000])
+def test_one_sort_is_one_run(lake: Any, monkeypatch: pytest.MonkeyPatch, order: str, size: int) -> None:
+    """Many files of one sort, whose bounds overlap as they are cut or along a curve, count as one."""
+    monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(spreading, "_RANGE_BYTES", 20_000)
+    lake.create("t", [part(day) for day in range(6)])
+    assert depth(lake, sorted_by=[order]) == 6
+    options = {"target-file-size-bytes": str(size), "rewrite-all": "true"}
+    assert lake.rewrite("t", options, strategy="sort", sorted_by=[order])["added_data_files_count"] > 2
+    assert depth(lake, sorted_by=[order]) == 1
+    assert depth(lake, sorted_by=["other"]) > 1, "a run of another order is none of this one"

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from coordinator.kernels.sort_tasks import RowOrder
 
-_RUN = re.compile(r"-(\d+-[0-9a-f]{32})-s([0-9a-f]{8})(?:-c\d+)?\.parquet$")
+_RUN = re.compile(r"-(\d+-[0-9a-f]{32})-s([0-9a-f]{8})(?:-c\d+)?-[0-9a-f]{8}\.parquet$")
 
 
 def order_mark(order: RowOrder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,12 +29,16 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """How well the files of each partition are sorted. ``places`` are the ranks of their least keys."""
+    """How well the files of each partition are sorted. ``places`` are the ranks of their least keys.
+
+    ``settled`` files are of runs of several files: the last file of a run may be small, which is no reason to merge it.
+    """
 
     depths: Mapping[Partition, Depth] = field(default_factory=dict)
     together: Sequence[Together] = ()
     stale: frozenset[LiveFile] = frozenset()
     places: Mapping[LiveFile, int] = field(default_factory=dict)
+    settled: frozenset[LiveFile] = frozenset()
 
 
 def clustering_of(files: Iterable[LiveFile], ordering: Ordering, options: RewriteOptions, schema: Schema) -> Clustering:
@@ -44,6 +49,7 @@ def clustering_of(files: Iterable[LiveFile], ordering: Ordering, options: Rewrit
             by_partition.setdefault(file.partition, []).append(file)
     depths: dict[Partition, Depth] = {}
     together, stale, places = list[Together](), list[LiveFile](), dict[LiveFile, int]()
+    settled = list[LiveFile]()
     mark = order_mark(ordering.order)
     for partition, members in by_partition.items():
         runs = [run_of(file.path, mark) for file in members]
@@ -53,10 +59,12 @@ def clustering_of(files: Iterable[LiveFile], ordering: Ordering, options: Rewrit
         if options.rewrite_stale_sort_order:
             stale += [f for f, run in zip(members, runs, strict=True) if run is None and not _is_sorted(f, ordering)]
         if options.min_overlap_depth is not None:
+            counts = Counter(runs)
+            settled += [f for f, run in zip(members, runs, strict=True) if run is not None and counts[run] > 1]
             for chosen in worth_sorting(layers, sweep, options.min_overlap_depth):
                 found = sorted(chosen, key=lambda place: spans.low[place])
                 together.append(Together(tuple(members[p] for p in found), tuple(layers.layers[found].tolist())))
-    return Clustering(depths, together, frozenset(stale), places)
+    return Clustering(depths, together, frozenset(stale), places, frozenset(settled))
 
 
 def _sweep(

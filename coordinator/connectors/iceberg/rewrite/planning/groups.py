@@ -75,7 +75,8 @@ def survey(candidates: Sequence[Candidate], options: RewriteOptions, clustering:
     for candidate in candidates:
         if candidate.data in done:
             continue
-        if options.rewrite_all or candidate.data in known.stale or _is_wrong(candidate, options):
+        wrong_now = _has_many_deletes if candidate.data in known.settled else _is_wrong
+        if options.rewrite_all or candidate.data in known.stale or wrong_now(candidate, options):
             wrong.setdefault(_output_partition(candidate, options), []).append(candidate)
         else:
             right.setdefault(candidate.data.partition, []).append(candidate)

@@ -20,10 +20,14 @@ _MOST_PAIRS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Of one partition: the greatest depth, and the mean over its files of the greatest depth within each."""
+    """Of one partition: the greatest depth, and the mean over its files of the greatest depth within each.
+
+    ``shared_size`` are the bytes of files that share keys, but for the largest run: about what a sort would write.
+    """
 
     greatest: int = 0
     average: float = 0.0
+    shared_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,10 @@ def swept(files: Layered) -> Swept:
     first = np.searchsorted(keys, files.starts, "right") - 1
     last = np.searchsorted(keys, files.ends, "right") - 1
     greatest = _greatest(depths, first, last)
-    return Swept(keys, depths, Depth(int(greatest.max()), float(greatest.mean())))
+    shared = greatest > 1
+    sizes = np.bincount(files.layers[shared], files.sizes[shared])
+    size = int(sizes.sum() - sizes.max(initial=0))
+    return Swept(keys, depths, Depth(int(greatest.max()), float(greatest.mean()), size))
 
 
 def _merged(files: Layered) -> tuple[Numbers, Numbers]:
