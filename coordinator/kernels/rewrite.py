@@ -81,6 +81,7 @@ class FileWriter:
         self._storage = task.storage
         self._schema = pa.schema([writer_field(field, text) for field in task.fields])
         self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth])
+        self._options["store_decimal_as_integer"] = task.decimals == "integers"
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0.0
@@ -195,7 +196,6 @@ def _options(output: Output, worth: list[str]) -> dict[str, Any]:
         "write_page_index": True,
         "write_statistics": True,
         "store_schema": False,
-        "store_decimal_as_integer": True,
         "version": "2.6",
         "bloom_filter_options": {
             path: {"ndv": values, "fpp": share} for path, (values, share) in output.bloom_filters.items()

@@ -84,6 +84,8 @@ def _bounds(file: DataFile, column: KeyColumn, kind: IcebergType) -> tuple[Any, 
 
 def _together(columns: Sequence[Spans]) -> Spans:
     """Spans of the columns one behind the other: a row between the bounds of each column is between these."""
+    if len(columns) == 1:
+        return columns[0]
     count = len(columns[0].low)
     found = np.concatenate([columns[0].low, columns[0].high])
     for column in columns[1:]:
@@ -91,4 +93,5 @@ def _together(columns: Sequence[Spans]) -> Spans:
         # Ranks anew at each column, so that the products stay small.
         _, found = np.unique(found, return_inverse=True)
         found = found.astype(np.int64) * (int(ends.max(initial=0)) + 1) + ends
-    return Spans(found[:count], found[count:])
+    _, dense = np.unique(found, return_inverse=True)
+    return Spans(dense[:count], dense[count:])

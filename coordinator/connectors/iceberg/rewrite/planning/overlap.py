@@ -16,6 +16,8 @@ import numpy.typing as npt
 from coordinator.connectors.iceberg.rewrite.planning.key_spans import Numbers, Spans
 
 _MOST_PAIRS = 4_000_000
+_NEIGHBOURS = 4
+"""From the end of a file to the start of the next, where no end of another file is between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,16 @@ def swept(files: Layered) -> Swept:
 
 
 def _merged(files: Layered) -> tuple[Numbers, Numbers]:
-    """The intervals of all layers, those of one layer without overlap."""
+    """The intervals of all layers, those of one layer without overlap.
+
+    Between the ends of two files of a run is nothing where no other file ends: depths would fall there for no reason.
+    """
     order = np.lexsort((files.starts, files.layers))
     starts, ends = list[int](), list[int]()
     layer = -1
     for place in order.tolist():
         start, end = int(files.starts[place]), int(files.ends[place])
-        if files.layers[place] == layer and start <= ends[-1]:
+        if files.layers[place] == layer and start <= ends[-1] + _NEIGHBOURS:
             ends[-1] = max(ends[-1], end)
         else:
             starts.append(start)

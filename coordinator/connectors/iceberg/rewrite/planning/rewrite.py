@@ -23,7 +23,12 @@ from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, J
 from coordinator.connectors.iceberg.rewrite.committing.journaled_call import JournaledCall
 from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
 from coordinator.connectors.iceberg.rewrite.planning.methods import choose_methods
-from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan, plan_outputs, plan_sorted_outputs
+from coordinator.connectors.iceberg.rewrite.planning.outputs import (
+    MixedCopy,
+    OutputPlan,
+    plan_outputs,
+    plan_sorted_outputs,
+)
 from coordinator.connectors.iceberg.rewrite.planning.selection import reason_of_work, select_files
 from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import Fragment
@@ -170,8 +175,14 @@ def _outputs(
     if request.ordering is not None:
         mark = order_mark(request.ordering.order)
         return plan_sorted_outputs(groups, directories, call_id, scattered, mark)
-    copies = [method.copies for method in choose_methods(table, groups, options, factory, workers)]
-    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies, scattered)
+    methods = choose_methods(table, groups, options, factory, workers)
+    copies = [method.copies for method in methods]
+    mixed = {
+        number: MixedCopy(method.row_groups, method.decimals)
+        for number, method in enumerate(methods)
+        if method.row_groups is not None
+    }
+    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies, scattered, mixed)
 
 
 def new_data_files(rewrite: Rewrite, written: Sequence[Fragment]) -> list[DataFile]:
