@@ -66,7 +66,7 @@ def make_table(lab: Lab, files: int) -> None:
     kinds = [LongType() if i % 3 else StringType() for i in range(_COLUMNS)]
     schema = Schema(*(NestedField(i + 1, f"c{i}", kind, required=False) for i, kind in enumerate(kinds)))
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "c1"))
-    lab.catalog.create_namespace("db")
+    lab.catalog.create_namespace_if_not_exists("db")
     table = lab.catalog.create_table("db.t", schema=schema, partition_spec=spec)
     for start in range(0, files, _MANIFEST_FILES):
         with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
@@ -75,15 +75,20 @@ def make_table(lab: Lab, files: int) -> None:
         table.refresh()
 
 
+def _partition(number: int, partitions: int) -> int:
+    """Every manifest has files of every partition."""
+    return number % partitions
+
+
 def _file(folder: Path, number: int, partitions: int) -> DataFile:
     bounds = {i + 1: struct.pack("<q", number + i) if i % 3 else f"value {number}".encode() for i in range(_COLUMNS)}
-    bounds[2] = struct.pack("<q", number % partitions)
+    bounds[2] = struct.pack("<q", _partition(number, partitions))
     counts = dict.fromkeys(bounds, _ROWS)
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=f"file://{folder}/data/part-{number:08d}-{number * 7919 % 1000003}.parquet",
         file_format=FileFormat.PARQUET,
-        partition=Record(number % partitions),
+        partition=Record(_partition(number, partitions)),
         record_count=_ROWS,
         file_size_in_bytes=1_000_000 + number % 1000,
         column_sizes=counts,
@@ -130,13 +135,13 @@ def rewrite(lab: Lab, predicate: RowExpression | None) -> list[Any]:
     return list(run_procedure(procedure, work, context).rows[0])
 
 
-def one_partition() -> RowExpression:
-    """The files of partition 7."""
+def one_partition(number: int = 7) -> RowExpression:
+    """The files of a partition."""
     name, types = "presto.default.$operator$equal", ["bigint", "bigint"]
     handle = StaticFunctionHandle(
         signature=Signature(name=name, kind="SCALAR", returnType="boolean", argumentTypes=types)
     )
-    given = [Variable(name="c1", type="bigint"), Constant(valueBlock=encode_constant(7, "bigint"), type="bigint")]
+    given = [Variable(name="c1", type="bigint"), Constant(valueBlock=encode_constant(number, "bigint"), type="bigint")]
     return Call(displayName="EQUAL", functionHandle=handle, returnType="boolean", arguments=given)
 
 

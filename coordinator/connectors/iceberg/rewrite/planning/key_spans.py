@@ -5,8 +5,7 @@ A span never leaves out a key that its file has: what manifests do not tell reac
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +39,11 @@ def spans_of(files: Sequence[LiveFile], order: RowOrder, schema: Schema) -> list
 
 def _spans(files: Sequence[LiveFile], column: KeyColumn, kind: IcebergType) -> Spans:
     """The ranks of the values among those of all files from 1 on; 0 and the last are for nulls and what is unknown."""
-    bounds = [_bounds(file.file, column, kind) for file in files]
+    transform = parse_transform(column.transform)
+    if not transform.preserves_order:  # buckets, say: keys are anywhere
+        return Spans(np.zeros(len(files), np.int64), np.ones(len(files), np.int64))
+    apply = None if column.transform == "identity" else transform.transform(kind)
+    bounds = [_bounds(file.file, column.id, kind, apply) for file in files]
     ranks = {value: rank for rank, value in enumerate(sorted({v for found in bounds for v in found or ()}), 1)}
     last = len(ranks) + 1
     low, high = np.zeros(len(files), np.int64), np.full(len(files), last, np.int64)
@@ -68,16 +71,15 @@ def _span(
     return low, high
 
 
-def _bounds(file: DataFile, column: KeyColumn, kind: IcebergType) -> tuple[Any, Any] | None:
-    transform = parse_transform(column.transform)
-    if not transform.preserves_order:
+def _bounds(
+    file: DataFile, column: int, kind: IcebergType, apply: Callable[[Any], Any] | None
+) -> tuple[Any, Any] | None:
+    low = bound_value(kind, (file.lower_bounds or {}).get(column))
+    high = bound_value(kind, (file.upper_bounds or {}).get(column))
+    # NaN is no bound, and compares with nothing.
+    if low is None or high is None or low != low or high != high:
         return None
-    encoded = ((of or {}).get(column.id) for of in (file.lower_bounds, file.upper_bounds))
-    low, high = (bound_value(kind, raw) for raw in encoded)
-    if low is None or high is None or any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
-        return None
-    if column.transform != "identity":
-        apply = transform.transform(kind)
+    if apply is not None:
         low, high = apply(low), apply(high)
     return (low, high) if low <= high else None
 
