@@ -1,9 +1,9 @@
 """Rewrites of a table of 1,000,000 data files that exist in its manifests alone: memory and seconds of the coordinator.
 
-``python -m benchmarks.million [files] [folder]``. Each step in a fresh process, so that memory is that of the step:
-planning, planning of a sort with overlaps, a rewrite of one partition and its commit, a rewrite of all partitions (a
-hundredth of the files is the number of groups), and the expiry of everything but the last snapshot. The kernels answer
-without reading or writing data. Prints JSON lines.
+``python -m benchmarks.million [files] [files of a partition] [folder]``. Each step in a fresh process, so that memory
+is that of the step: planning, planning of a sort with overlaps, a rewrite of one partition and its commit, a rewrite of
+all partitions (a group each), and the expiry of everything but the last snapshot. The kernels answer without reading or
+writing data. Prints JSON lines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Call, Constant, RowExpression, Signature, StaticFunctionHandle, Variable
 from shared.spi.procedure import ProcedureContext, TableTarget
 
-_MANIFEST_FILES, _COLUMNS, _ROWS, _OF_A_PARTITION = 5000, 16, 1000, 100
+_MANIFEST_FILES, _COLUMNS, _ROWS = 5000, 16, 1000
 
 
 class NoKernels:
@@ -61,7 +61,7 @@ class NoKernels:
             yield encode(Fragment(task.tag, path, rows, sum(item.size for item in task.inputs), rows, {}, metrics))
 
 
-def make_table(lab: Lab, files: int) -> None:
+def make_table(lab: Lab, files: int, of_a_partition: int = 100) -> None:
     """Manifests of 5,000 files each, in the order in which a writer to all partitions makes them."""
     kinds = [LongType() if i % 3 else StringType() for i in range(_COLUMNS)]
     schema = Schema(*(NestedField(i + 1, f"c{i}", kind, required=False) for i, kind in enumerate(kinds)))
@@ -71,7 +71,7 @@ def make_table(lab: Lab, files: int) -> None:
     for start in range(0, files, _MANIFEST_FILES):
         with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
             for number in range(start, min(files, start + _MANIFEST_FILES)):
-                append.append_data_file(_file(lab.folder, number, files // _OF_A_PARTITION))
+                append.append_data_file(_file(lab.folder, number, files // of_a_partition))
         table.refresh()
 
 
@@ -181,11 +181,11 @@ def measure(home: Path, step: str) -> None:
 STEPS = ("plan", "plan a sort", "rewrite one partition", "rewrite all", "expire")
 
 
-def main(files: int, home: Path) -> None:
+def main(files: int, of_a_partition: int, home: Path) -> None:
     """Make the table once a folder, then one process a step."""
     if not (home / "done").exists():
         home.mkdir(parents=True, exist_ok=True)
-        make_table(Lab(home), files)
+        make_table(Lab(home), files, of_a_partition)
         (home / "done").touch()
     for step in STEPS:
         subprocess.run([sys.executable, "-m", "benchmarks.million", "--measure", str(home), step], check=True)
@@ -196,5 +196,6 @@ if __name__ == "__main__":
         measure(Path(sys.argv[2]), sys.argv[3])
     else:
         with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
-            given = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-            main(given, Path(sys.argv[2] if len(sys.argv) > 2 else scratch).absolute())
+            given = sys.argv[1:]
+            given += ["1000000", "100", scratch][len(given) :]
+            main(int(given[0]), int(given[1]), Path(given[2]).absolute())

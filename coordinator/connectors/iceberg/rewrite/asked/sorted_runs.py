@@ -19,8 +19,8 @@ _RUN = re.compile(r"-(\d+-[0-9a-f]{32})-s([0-9a-f]{8})(?:-c\d+)?-[0-9a-f]{8}\.pa
 def order_mark(order: RowOrder) -> str:
     """What the names of files in this order carry. Bits of curves only say how finely they are followed."""
     columns = [(c.id, c.transform, c.descending, c.nulls_first) for c in order.columns]
-    told = repr((order.curve, [c.id for c in order.columns] if order.curve else columns))
-    return blake2b(told.encode(), digest_size=4).hexdigest()
+    text = repr((order.curve, [c.id for c in order.columns] if order.curve else columns))
+    return blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def output_name(place: int, group: int, call_id: str, mark: str | None = None) -> str:

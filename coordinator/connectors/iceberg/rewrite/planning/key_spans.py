@@ -37,13 +37,13 @@ def spans_of(files: Sequence[LiveFile], order: RowOrder, schema: Schema) -> list
     return columns if order.curve is not None else [_together(columns)]
 
 
-def _spans(files: Sequence[LiveFile], column: KeyColumn, kind: IcebergType) -> Spans:
+def _spans(files: Sequence[LiveFile], column: KeyColumn, type_: IcebergType) -> Spans:
     """The ranks of the values among those of all files from 1 on; 0 and the last are for nulls and what is unknown."""
     transform = parse_transform(column.transform)
     if not transform.preserves_order:  # buckets, say: keys are anywhere
         return Spans(np.zeros(len(files), np.int64), np.ones(len(files), np.int64))
-    apply = None if column.transform == "identity" else transform.transform(kind)
-    bounds = [_bounds(file.file, column.id, kind, apply) for file in files]
+    apply = None if column.transform == "identity" else transform.transform(type_)
+    bounds = [_bounds(file.file, column.id, type_, apply) for file in files]
     ranks = {value: rank for rank, value in enumerate(sorted({v for found in bounds for v in found or ()}), 1)}
     last = len(ranks) + 1
     low, high = np.zeros(len(files), np.int64), np.full(len(files), last, np.int64)
@@ -72,10 +72,10 @@ def _span(
 
 
 def _bounds(
-    file: DataFile, column: int, kind: IcebergType, apply: Callable[[Any], Any] | None
+    file: DataFile, column: int, type_: IcebergType, apply: Callable[[Any], Any] | None
 ) -> tuple[Any, Any] | None:
-    low = bound_value(kind, (file.lower_bounds or {}).get(column))
-    high = bound_value(kind, (file.upper_bounds or {}).get(column))
+    low = bound_value(type_, (file.lower_bounds or {}).get(column))
+    high = bound_value(type_, (file.upper_bounds or {}).get(column))
     # NaN is no bound, and compares with nothing.
     if low is None or high is None or low != low or high != high:
         return None
