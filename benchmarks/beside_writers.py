@@ -1,9 +1,9 @@
 """Rewrites beside real writers for some minutes: no row is lost, none returns, and the rewrites land.
 
 ``python -m benchmarks.beside_writers [seconds] [format version]``. Spark deletes and updates rows by merge-on-read,
-PyIceberg appends and deletes by copy-on-write, and our procedure packs and sorts in turn, each as fast as it can, on
-one table. Every writer keeps what it was told; an answer that was lost leaves its rows open. Ends with a comparison of
-all rows, read by PyIceberg and by Spark, and prints a JSON line.
+PyIceberg appends and deletes by copy-on-write (in version 3, which it does not write, Spark appends), and our procedure
+packs and sorts in turn, on one table. Every writer keeps what it was told; an answer that was lost leaves its rows
+open. Ends with a comparison of all rows, read by PyIceberg and by Spark, and prints a JSON line.
 """
 
 from __future__ import annotations
@@ -78,12 +78,17 @@ class Told:
                 self.open.update(ids)
 
 
-def append(lab: Lab, told: Told, chance: random.Random, start: int) -> int:
-    """New rows by PyIceberg; the next id."""
+def append(lab: Lab, spark: SparkEngine, told: Told, start: int) -> int:
+    """New rows by PyIceberg, of version 3, which it does not write, by Spark; the next id."""
     ids = list(range(start, start + _PART))
-    values = [chance.randrange(1000) for _ in ids]
+    values = [number * 7919 % 1000 for number in ids]
     try:
-        lab.catalog.load_table("db.t").append(pa.table([ids, values], schema=_SCHEMA))
+        table = lab.catalog.load_table("db.t")
+        if table.format_version > 2:
+            rows = f"SELECT id, id * 7919 % 1000 FROM range({start}, {start + _PART})"
+            peer(spark, f"INSERT INTO lab.db.t {rows}")
+        else:
+            table.append(pa.table([ids, values], schema=_SCHEMA))
         told.add(ids, values)
         told.count("append")
     except CommitFailedException as error:
@@ -169,8 +174,8 @@ def main(seconds: float = 180, version: int = 2) -> None:
             properties = [f"'write.{kind}.mode' = 'merge-on-read'" for kind in ("delete", "update", "merge")]
             properties += [f"'format-version' = '{version}'", "'commit.retry.num-retries' = '20'"]
             peer(spark, f"CREATE TABLE lab.db.t (id bigint, value bigint) TBLPROPERTIES ({', '.join(properties)})")
-            next_id = append(lab, told, random.Random(0), 0)
-            _run(lab, spark, told, time.monotonic() + seconds, next_id)
+            next_id = append(lab, spark, told, 0)
+            _run(lab, spark, told, time.monotonic() + seconds, next_id, version)
             print(json.dumps(_compared(lab, spark, told, seconds, version)), flush=True)
         finally:
             spark.stop()
@@ -179,11 +184,11 @@ def main(seconds: float = 180, version: int = 2) -> None:
         print(error, file=sys.stderr)
 
 
-def _run(lab: Lab, spark: SparkEngine, told: Told, end: float, next_id: int) -> None:
+def _run(lab: Lab, spark: SparkEngine, told: Told, end: float, next_id: int, version: int) -> None:
     ids = [next_id]
 
-    def appends(chance: random.Random, _number: int) -> None:
-        ids[0] = append(lab, told, chance, ids[0])
+    def appends(_chance: random.Random, _number: int) -> None:
+        ids[0] = append(lab, spark, told, ids[0])
         time.sleep(0.5)
 
     def overwrites(chance: random.Random, _number: int) -> None:
@@ -192,9 +197,11 @@ def _run(lab: Lab, spark: SparkEngine, told: Told, end: float, next_id: int) -> 
 
     steps: list[Callable[[random.Random, int], None]] = [
         appends,
-        overwrites,
         lambda chance, _: row_delta(spark, told, chance),
     ]
+
+    if version < 3:
+        steps.append(overwrites)
 
     def rewrites(_chance: random.Random, number: int) -> None:
         rewrite(lab, told, number)
