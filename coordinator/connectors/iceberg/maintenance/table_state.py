@@ -68,7 +68,8 @@ def _with_files(head: TableState, table: Table, options: RewriteOptions, limits:
     live = read_live(table, current, statistics=keys)
     clustering = Clustering()
     if ordering is not None:
-        clustering = clustering_of(live.data, ordering, replace(options, rewrite_stale_sort_order=True), table.schema())
+        asked = replace(options, rewrite_stale_sort_order=True, output_spec_id=table.spec().spec_id)
+        clustering = clustering_of(live.data, ordering, asked, table.schema())
     manifests = [] if current is None else [m.manifest_length for m in current.manifests(table.io)]
     small = [size for size in manifests if size < _SMALL_MANIFEST]
     return replace(
