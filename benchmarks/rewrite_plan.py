@@ -22,7 +22,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from benchmarks.peak import peak_mb
 from coordinator.connectors.iceberg.rewrite.asked.options import parse_options
-from coordinator.connectors.iceberg.rewrite.planning.rewrite import look
+from coordinator.connectors.iceberg.rewrite.planning.selection import select_files
 from shared.spi.procedure import TableTarget
 
 MANIFESTS, COLUMNS = 20, 16
@@ -79,7 +79,7 @@ def measure(home: Path, who: str) -> None:
     start, cpu = time.perf_counter(), time.process_time()
     if who == "procession":
         target = TableTarget("db", "many", table.metadata.current_snapshot_id)
-        looked = look(table, target, parse_options({}))
+        looked = select_files(table, target, parse_options({}))
         found = 0 if looked is None else sum(len(group.files) for group in looked.survey.groups)
     else:
         found = sum(1 for _ in table.scan().plan_files())

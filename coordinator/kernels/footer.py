@@ -60,6 +60,35 @@ def chunk_range(chunk: Struct) -> tuple[int, int]:
     return start, start + meta[7][1]
 
 
+def shape(footer: Struct) -> list[tuple[object, ...]]:
+    """What files must share whose row groups are joined: columns as they are stored, whatever they are called."""
+    elements: list[Struct] = footer[2][1][1]
+    known = [{number: value for number, (_, value) in element.items()} for element in elements]
+    # Physical type, length, repetition, children, field id; of groups also whether they are lists or maps.
+    return [
+        (*(e.get(n) for n in (1, 2, 3)), e.get(5) or 0, e.get(9), e.get(6) if e.get(5) else None) for e in known[1:]
+    ]
+
+
+def leaf_paths(footer: Struct) -> list[list[bytes]]:
+    """The path of each column of the schema, in order."""
+    elements: list[Struct] = footer[2][1][1]
+    found: list[list[bytes]] = []
+    open_groups: list[list[Any]] = []  # what is left of each group around, and its name
+    for element in elements:
+        children = element[5][1] if 5 in element else 0
+        name = element[4][1]
+        if open_groups:
+            open_groups[-1][0] -= 1
+        if children:
+            open_groups.append([children, name])
+        else:
+            found.append([*(of for _, of in open_groups[1:]), name])
+        while open_groups and not open_groups[-1][0]:
+            open_groups.pop()
+    return found
+
+
 def metrics(footer: Struct, fields: Sequence[Leaf], modes: Mapping[str, str], nan_counts: Mapping[str, int]) -> Metrics:
     """Iceberg's metrics of a file whose column chunks are ``fields``, as far as each column's mode asks for them."""
     groups = row_groups(footer)

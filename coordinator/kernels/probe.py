@@ -7,19 +7,27 @@ and all have one schema and one codec. Source: parquet.thrift (SchemaElement), I
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from . import wire
+from .deletes import Positions, read_positions
 from .fetching import side_by_side
-from .footer import BLOOM_LENGTH, BLOOM_OFFSET, column_meta, columns, read_footer, row_groups
+from .footer import BLOOM_LENGTH, BLOOM_OFFSET, chunk_range, column_meta, columns, read_footer, row_groups, shape
 from .rowgroups import opened
-from .schema import FieldJson, list_element, map_entry
-from .tasks import Probed, ProbeTask
+from .schema import FieldJson, arrow_field, list_element, map_entry
+from .storage import normalize
+from .tasks import Input, Probed, ProbeTask, RowGroups
 from .thrift import Struct, encode
 
 _AT_ONCE = 16
+_DECIMALS = ("integers", "fixed")
 _CODECS = ("uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 _PHYSICAL: Mapping[str, int] = {
@@ -38,24 +46,55 @@ def run(payload: bytes) -> bytes:
     types: set[str] = set()
     codecs: set[str] = set()
     reason = None
-    for path, footer in _footers(task.files, task.storage):
+    groups: list[RowGroups] = []
+    wanted = {normalize(item.path) for item in task.inputs if item.positions}
+    positions = read_positions(task.position_deletes, wanted, task.storage)
+    decimals = {way: shape(_written(task.fields, way)) for way in _DECIMALS}
+    for item, footer in _footers(task.inputs, task.storage):
         types.add(_kind(footer))
         codecs |= _codecs(footer)
         reason = _reason(footer, task.fields)
         if reason is not None:
-            reason = f"{reason}: {path}"
+            reason = f"{reason}: {item.path}"
             break
-    return wire.encode(Probed(task.group, sorted(types), sorted(codecs), reason))
+        name, found = normalize(item.path), shape(footer)
+        deleted = [positions[i][name] for i in item.positions if name in positions[i]]
+        groups.append(_row_groups(item.path, footer, deleted))
+        decimals = {way: known for way, known in decimals.items() if known == found}
+    return wire.encode(Probed(task.group, sorted(types), sorted(codecs), reason, groups, list(decimals)))
 
 
-def _footers(paths: Sequence[str], storage: Mapping[str, str]) -> Iterator[tuple[str, Struct]]:
-    def footer_of(path: str) -> Struct:
-        with opened(path, storage) as source:
+def _footers(inputs: Sequence[Input], storage: Mapping[str, str]) -> Iterator[tuple[Input, Struct]]:
+    def footer_of(item: Input) -> Struct:
+        with opened(item.path, storage) as source:
             return read_footer(source, source.size())
 
-    for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
-        yield from zip(some, side_by_side(footer_of, some, str), strict=True)
+    for start in range(0, len(inputs), _AT_ONCE):
+        some = inputs[start : start + _AT_ONCE]
+        yield from zip(some, side_by_side(footer_of, some, lambda item: item.path), strict=True)
+
+
+def _written(fields: Sequence[FieldJson], decimals: str) -> Struct:
+    """The footer of a file that we write."""
+    sink = io.BytesIO()
+    schema = pa.schema([arrow_field(field) for field in fields])
+    pq.ParquetWriter(sink, schema, store_schema=False, store_decimal_as_integer=decimals == "integers").close()
+    raw = sink.getvalue()
+    return read_footer(pa.BufferReader(raw), len(raw))
+
+
+def _row_groups(path: str, footer: Struct, deleted: Sequence[Positions]) -> RowGroups:
+    sizes, touched = list[int](), list[int]()
+    first = 0
+    every = np.unique(np.concatenate(deleted)) if deleted else np.zeros(0, np.int64)
+    for number, group in enumerate(row_groups(footer)):
+        ranges = [chunk_range(chunk) for chunk in columns(group)]
+        sizes.append(max(end for _, end in ranges) - min(start for start, _ in ranges))
+        rows = group[3][1]
+        if np.searchsorted(every, first) < np.searchsorted(every, first + rows):
+            touched.append(number)
+        first += rows
+    return RowGroups(path, sizes, touched)
 
 
 def _kind(footer: Struct) -> str:

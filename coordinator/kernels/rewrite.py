@@ -84,6 +84,7 @@ class FileWriter:
         self._storage = task.storage
         self._schema = pa.schema([writer_field(field, text) for field in task.fields])
         self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth], fields)
+        self._options["store_decimal_as_integer"] = task.decimals == "integers"
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0.0
@@ -202,7 +203,6 @@ def _options(output: Output, worth: list[str], fields: Sequence[Leaf]) -> dict[s
         "write_statistics": True if len(measured) == len(fields) else measured or False,
         "data_page_version": output.page_version,
         "store_schema": False,
-        "store_decimal_as_integer": True,
         "version": "2.6",
         "bloom_filter_options": {
             path: {"ndv": values, "fpp": share} for path, (values, share) in output.bloom_filters.items()

@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from .errors import KernelError, reading
-from .footer import BLOOM_LENGTH, BLOOM_OFFSET, MAGIC, chunk_range, column_meta, columns, read_footer, row_groups
+from .footer import (
+    BLOOM_LENGTH,
+    BLOOM_OFFSET,
+    MAGIC,
+    chunk_range,
+    column_meta,
+    columns,
+    leaf_paths,
+    read_footer,
+    row_groups,
+    shape,
+)
 from .storage import is_local, resolve
 from .thrift import I64, Reader, Struct, encode
 
@@ -25,6 +36,7 @@ _BLOCK = 4 << 20
 _REQUEST, _REQUESTS = 8 << 20, 6
 """Bytes of a request to a store, and how many are on their way."""
 _OFFSET_INDEX, _OFFSET_LENGTH, _COLUMN_INDEX, _COLUMN_LENGTH = 4, 5, 6, 7
+_COLUMN_ORDERS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,7 @@ def copy_row_groups(sources: Iterable[Source], sink: Any, storage: Mapping[str, 
     for source in sources:
         with opened(source.path, storage) as file:
             footer = read_footer(file, file.size())
-            _same_schema(merged, footer, source.path)
+            _merge_schema(merged, footer, source.path)
             first, last = source.groups or (0, len(row_groups(footer)))
             for group in row_groups(footer)[first:last]:
                 position += _copy_group(group, file, sink, position, merged)
@@ -112,11 +124,24 @@ def copy_row_groups(sources: Iterable[Source], sink: Any, storage: Mapping[str, 
     return footer
 
 
-def _same_schema(merged: _Merged, footer: Struct, path: str) -> None:
+def _merge_schema(merged: _Merged, footer: Struct, path: str) -> None:
+    """Take the first file's schema; columns of others get its names. Readers of Iceberg go by field ids."""
     if not merged.footer:
         merged.footer = footer
-    elif merged.footer[2] != footer[2]:
+        return
+    if merged.footer[2] == footer[2]:
+        return
+    if shape(merged.footer) != shape(footer):
         raise KernelError("GENERIC_INTERNAL_ERROR", f"Files whose row groups are copied differ in schema: {path}")
+    if merged.footer.get(_COLUMN_ORDERS) != footer.get(_COLUMN_ORDERS):
+        # Without orders, readers do not trust bounds that one of the writers did not vouch for.
+        merged.footer.pop(_COLUMN_ORDERS, None)
+    names = leaf_paths(merged.footer)
+    for group in row_groups(footer):
+        for chunk, name in zip(columns(group), names, strict=True):
+            meta = column_meta(chunk)
+            kind, (element, _) = meta[3]
+            meta[3] = (kind, (element, name))
 
 
 def _copy_group(group: Struct, file: Any, sink: Any, position: int, merged: _Merged) -> int:

@@ -99,6 +99,8 @@ class WriteTask:
     storage: Mapping[str, str] = field(default_factory=dict)
     tag: Tag = Tag()
     final: bool = True
+    decimals: str = "integers"
+    """How they are stored: ``integers`` where they fit, as Iceberg has it, or ``fixed`` bytes, as others write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,22 +152,40 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class ProbeTask:
-    """Whether the row groups of ``files`` can be copied as they are; ``group`` comes back with the answer."""
+    """Whether the row groups of ``inputs`` can be copied as they are; ``group`` comes back with the answer.
+
+    ``position_deletes`` are those that the inputs name.
+    """
 
     fields: Fields
-    files: list[str]
+    inputs: list[Input]
     storage: Mapping[str, str] = field(default_factory=dict)
     group: int = 0
+    position_deletes: list[DeleteFile] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The bytes of each row group of a file, and the numbers of those with deleted rows."""
+
+    path: str
+    sizes: list[int]
+    deleted: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """Digests of what the files must share, and their codecs; ``reason`` in plain words where one cannot be copied."""
+    """Digests of what the files must share, and their codecs; ``reason`` in plain words where one cannot be copied.
+
+    ``decimals`` are the ways to store them with which files that we write can be joined with all of these.
+    """
 
     group: int
     kinds: list[str]
     codecs: list[str]
     reason: str | None
+    row_groups: list[RowGroups] = field(default_factory=list)
+    decimals: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

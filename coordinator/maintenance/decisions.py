@@ -17,6 +17,8 @@ _OPEN_SECONDS = 0.02
 """To open one file of an object store."""
 _PROBE_SECONDS = 1e-6
 """To compare a row with one deleted key."""
+_SKIPPED_IN_ORDER = 0.1
+"""The share of a file that a scan is taken to skip once its rows are in order."""
 _START_SECONDS = 1.0
 _HOT_GAPS = 2.0
 _FAR_TOO_MANY = 12
@@ -142,15 +144,34 @@ def _due(partition: PartitionState, state: TableState, policy: Compaction) -> bo
         return True
     if partition.small_files > 1 and partition.small_size >= state.target_size:
         return True
+    if _overlaps(partition, state, policy) or _is_stale(partition, state, policy):
+        return True
     deleted = partition.position_deletes / max(1, partition.records)
     return deleted > policy.config.deleted_ratio or partition.delete_files >= policy.config.min_input_files
 
 
+def _sorts(state: TableState, policy: Compaction) -> bool:
+    return state.sorted and policy.config.strategy in ("auto", "sort")
+
+
+def _overlaps(partition: PartitionState, state: TableState, policy: Compaction) -> bool:
+    """Whether too many of its files have the same keys."""
+    least = policy.config.min_overlap_depth
+    return least is not None and _sorts(state, policy) and partition.overlap_depth >= least
+
+
+def _is_stale(partition: PartitionState, state: TableState, policy: Compaction) -> bool:
+    return policy.config.rewrite_stale_sort_order and _sorts(state, policy) and partition.stale_files > 0
+
+
 def _nothing_due(state: TableState, policy: Compaction) -> str:
     small = max((partition.small_files for partition in state.partitions), default=0)
+    deepest = max((partition.overlap_depth for partition in state.partitions), default=0)
+    least = policy.config.min_overlap_depth
+    sharing = f", nor keys that {least} files share (most: {deepest})" if least and _sorts(state, policy) else ""
     return (
         f"no partition has {policy.config.min_input_files} small files (most: {small}), nor more than "
-        f"{policy.config.deleted_ratio:.0%} of its rows deleted"
+        f"{policy.config.deleted_ratio:.0%} of its rows deleted{sharing}"
     )
 
 
@@ -168,13 +189,27 @@ def _priority(partition: PartitionState, asked: Question) -> float:
     """Seconds that a rewrite saves within the horizon, for each that it takes."""
     saved_files = partition.files + partition.delete_files - needed_files(partition, asked.state.target_size)
     saved = saved_files * _OPEN_SECONDS + (partition.equality_deletes + partition.position_deletes) * _PROBE_SECONDS
+    if _overlaps(partition, asked.state, asked.policy.compaction):
+        # A scan of a range of keys reads the edge of one file of each run.
+        edge = _OPEN_SECONDS + partition.size / partition.files / asked.past.bytes_per_second
+        saved += (partition.average_depth - 1) * edge
+    if _is_stale(partition, asked.state, asked.policy.compaction):
+        saved += _SKIPPED_IN_ORDER * partition.stale_size / asked.past.bytes_per_second
     return _scans(asked) * saved * asked.horizon_days / _cost(asked, partition)
 
 
 def _cost(asked: Question, partition: PartitionState) -> float:
-    """A rewrite reads and writes the small files; with deletes, all files of the partition."""
-    size = partition.size if partition.position_deletes or partition.equality_deletes else partition.small_size
-    return _seconds(asked, size, partition.files)
+    return _seconds(asked, _work(asked, partition), partition.files)
+
+
+def _work(asked: Question, partition: PartitionState) -> int:
+    """A rewrite reads and writes the small files, and those out of order; with deletes, all files of the partition."""
+    state, policy = asked.state, asked.policy.compaction
+    if partition.position_deletes or partition.equality_deletes:
+        return partition.size
+    size = partition.overlap_size if _overlaps(partition, state, policy) else 0
+    size += partition.stale_size if _is_stale(partition, state, policy) else 0
+    return min(partition.size, max(size, partition.small_size))
 
 
 def _seconds(asked: Question, size: int, files: int) -> float:
@@ -193,7 +228,7 @@ def _amplified(state: TableState) -> bool:
 def _chosen(asked: Question, paying: Sequence[tuple[float, PartitionState]], hot: int) -> Step:
     name, taken, size = "rewrite_data_files", list[PartitionState](), 0
     for _, partition in paying:
-        own = partition.size if partition.position_deletes or partition.equality_deletes else partition.small_size
+        own = _work(asked, partition)
         if taken and size + own > asked.most_bytes:
             break
         taken.append(partition)
@@ -231,6 +266,11 @@ def _rewrite_arguments(asked: Question) -> dict[str, object]:
     arguments: dict[str, object] = {"options": options}
     if config.strategy == "sort" or (config.strategy == "auto" and asked.state.sorted):
         arguments["strategy"] = "sort"
+    if _sorts(asked.state, asked.policy.compaction):
+        if config.min_overlap_depth is not None:
+            options["min-overlap-depth"] = str(config.min_overlap_depth)
+        if config.rewrite_stale_sort_order:
+            options["rewrite-stale-sort-order"] = "true"
     if config.filter is not None:
         arguments["filter"] = config.filter
     return arguments
@@ -249,6 +289,7 @@ def _files(partitions: Sequence[PartitionState]) -> int:
 def _described(partition: PartitionState) -> str:
     where = f"partition {partition.name}" if partition.name else "the table"
     text = f"{where} has {partition.small_files} small files of {partition.files}"
+    text += f", up to {partition.overlap_depth} that share keys" if partition.overlap_depth > 1 else ""
     deleted = partition.position_deletes / max(1, partition.records)
     return f"{text}, and {deleted:.0%} of its rows are deleted" if deleted else text
 

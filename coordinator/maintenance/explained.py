@@ -37,6 +37,7 @@ def explained(
     for partition in worst:
         text = f"{partition.small_files} small files of {partition.files}, {partition.size} bytes"
         deleted = f", {partition.position_deletes} position deletes, {partition.equality_deletes} equality deletes"
+        text += f", up to {partition.overlap_depth} files share keys" if partition.overlap_depth else ""
         instant = "" if partition.last_change is None else f", changed at {partition.last_change:%Y-%m-%d %H:%M:%S} UTC"
         yield "partition", partition.name or "(all)", f"{text}{deleted}{instant}"
 

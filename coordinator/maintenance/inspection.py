@@ -165,7 +165,7 @@ class Inspector:
             deleted / rows if rows else 0.0, state.size, state.snapshots, state.manifests, state.rates.appended,
             state.rates.rewritten, ", ".join(sorted(set(words.policy.sources.values()))),
             waiting[0].verdict if waiting else "HEALTHY", reason[:1000], now, now + timedelta(seconds=again) - _AGAIN,
-            since if waiting else None,
+            since if waiting else None, max((p.overlap_depth for p in state.partitions), default=0),
         )  # fmt: skip
 
     def _failed(self, key: TableKey, before: Look | None, now: datetime, message: str) -> None:

@@ -45,6 +45,8 @@ class CompactionConfig(_Model):
     min_interval: Seconds = Field(900.0, alias="min-interval", ge=0)
     deleted_ratio: float = Field(0.1, alias="deleted-ratio", gt=0, le=1)
     filter: str | None = None
+    min_overlap_depth: int | None = Field(4, alias="min-overlap-depth", ge=2)
+    rewrite_stale_sort_order: bool = Field(False, alias="rewrite-stale-sort-order")
 
 
 class MetadataConfig(_Model):

@@ -49,6 +49,7 @@ class Look:
     looked: datetime
     next_look: datetime
     waiting_since: datetime | None = None
+    overlap_depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    text,
     update,
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
@@ -54,6 +55,7 @@ _LOOKS = Table(
         )
     ),
     Column("deleted_ratio", Float, nullable=False),
+    Column("overlap_depth", Integer, nullable=False, server_default="0"),
     Column("reason", String, nullable=False),
     Column("looked", String, nullable=False),
     Column("next_look", String, nullable=False),
@@ -246,10 +248,19 @@ class MaintenanceStore:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             _METADATA.create_all(self._engine)
+            with self._engine.begin() as connection:
+                _add_missing(connection)
             self._made = True
 
 
 _REMEMBERED = ("rewrite_data_files", "remove_orphan_files", "expire_partitions")
+
+
+def _add_missing(connection: Connection) -> None:
+    """A file of an earlier release lacks what was added since."""
+    known = {row.name for row in connection.execute(text("PRAGMA table_info(looks)"))}
+    if "overlap_depth" not in known:
+        connection.execute(text("ALTER TABLE looks ADD COLUMN overlap_depth INTEGER NOT NULL DEFAULT 0"))
 
 
 def _until_success(jobs: Sequence[MaintenanceJob]) -> Iterator[MaintenanceJob]:

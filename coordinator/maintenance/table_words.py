@@ -100,6 +100,7 @@ _WORDS: tuple[tuple[tuple[str, ...], Callable[[TablePolicy, str], TablePolicy]],
     ((f"{_OWN}compaction.enabled",), _switch("compaction")),
     ((f"{_OWN}compaction.strategy",), _config("compaction", "strategy", _strategy)),
     ((f"{_OWN}compaction.min-input-files",), _config("compaction", "min_input_files", _count(2))),
+    ((f"{_OWN}compaction.min-overlap-depth",), _config("compaction", "min_overlap_depth", _count(2))),
     (
         (f"{_OWN}expire.enabled", "lakekeeper.history.expire.enabled", "table-expire.enabled"),
         _switch("expiry"),

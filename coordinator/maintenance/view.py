@@ -66,8 +66,8 @@ class ServiceView:
             working = look.key in self._service.working
             yield (
                 *_name(look.key), look.uuid, look.health, look.worst, look.worst_partition, look.files,
-                look.files_needed, look.small_files, look.delete_files, look.deleted_ratio, look.size, look.snapshots,
-                look.manifests, scans, look.appended, look.rewritten, look.policy,
+                look.files_needed, look.small_files, look.delete_files, look.deleted_ratio, look.overlap_depth,
+                look.size, look.snapshots, look.manifests, scans, look.appended, look.rewritten, look.policy,
                 "RUNNING" if working else look.state, look.reason, look.looked, look.next_look, lag,
             )  # fmt: skip
 

@@ -18,6 +18,10 @@ class PartitionState:
 
     A file is small below three quarters of the target size. ``predicate`` is a filter in Presto's SQL that selects the
     partition and no other; None where its transforms have none. ``last_change`` is when a file last came or went.
+
+    Of tables with a sort order: ``overlap_depth`` files or sorted runs at most have one key, ``average_depth`` is the
+    mean over the files, and ``overlap_size`` are the bytes that share keys, but for the largest run. ``stale`` files
+    do not say that they are in this order.
     """
 
     name: str
@@ -32,6 +36,11 @@ class PartitionState:
     equality_files: int = 0
     last_change: datetime | None = None
     predicate: str | None = None
+    overlap_depth: int = 0
+    average_depth: float = 0.0
+    overlap_size: int = 0
+    stale_files: int = 0
+    stale_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ import pytest
 from pyiceberg.io.pyarrow import parquet_files_to_data_files, schema_to_pyarrow
 
 from coordinator.connectors.iceberg.rewrite.planning import methods as copying
+from coordinator.kernels.tasks import JOIN, REWRITE, WriteTask
+from coordinator.kernels.wire import decode
 
 
 @pytest.fixture(autouse=True)
@@ -178,9 +180,103 @@ def test_deleted_rows_are_left_out(lake: Any, foreign: Any) -> None:
     create(lake, [values(i * 2000) for i in range(5)])
     foreign.delete_positions(lake.table("t"), {data_files(lake)[0].file_path: [0, 5]})
     (row,) = shown(lake)
-    assert (row["method"], row["method_reason"]) == ("rewrite", "deleted rows have to be left out")
+    reason = "1 of 5 row groups have deleted rows, the others are copied"
+    assert (row["method"], row["method_reason"]) == ("rewrite", reason)
     assert row["delete_files_count"] == 1
-    assert lake.rewrite("t")["rewritten_rows_count"] == 9998
+    foreign.delete_equal(lake.table("t"), pa.table({"id": pa.array([7], pa.int64())}))
+    assert shown(lake)[0]["method_reason"] == "rows that equality deletes name have to be left out"
+    assert lake.rewrite("t")["rewritten_rows_count"] == 9997
+
+
+def read_by_tasks(lake: Any) -> list[tuple[int, int] | None]:
+    """What write tasks of the next calls decode: row groups of files."""
+    found: list[tuple[int, int] | None] = []
+    real = lake.workers.run_tasks
+
+    def run_tasks(kernel: str, payloads: Any, **given: Any) -> Any:
+        if kernel == REWRITE.name:
+            tasks = [decode(WriteTask, payload) for payload in payloads]
+            found.extend(None if item.groups is None else tuple(item.groups) for t in tasks for item in t.inputs)
+        return real(kernel, payloads, **given)
+
+    lake.workers.run_tasks = run_tasks
+    return found
+
+
+WRITERS: dict[str, dict[str, Any]] = {
+    "ours": {"store_decimal_as_integer": True},
+    "fixed decimals": {},
+    "other names inside lists": {"use_compliant_nested_type": False},
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("files", [1, 3])
+def test_only_row_groups_with_deleted_rows_are_decoded(lake: Any, foreign: Any, writer: str, files: int) -> None:
+    parts = [values(i * 6000, 6000) for i in range(files)]
+    parts = [part.set_column(2, "price", part["price"].cast(pa.decimal128(18, 2))) for part in parts]
+    create(lake, parts, row_group_size=1000, **WRITERS[writer])
+    paths = {file.lower_bounds[1][0:8]: file.file_path for file in data_files(lake)}
+    gone = {0: [1000, 1500, 1999, 2000], 2: [5999], 1: []}
+    for number, positions in gone.items():
+        if number < files and positions:
+            foreign.delete_positions(lake.table("t"), {paths[(number * 6000).to_bytes(8, "little")]: positions})
+    before = lake.rows("t")
+    assert len(before) == 6000 * files - 4 - (files > 2)
+    decoded = read_by_tasks(lake)
+    options = {"rewrite-all": "true"}
+    (row,) = shown(lake, options)
+    assert row["method_reason"].endswith("row groups have deleted rows, the others are copied")
+    result = lake.rewrite("t", options)
+    assert result["rewritten_rows_count"] == len(before)
+    assert str(lake.rows("t")) == str(before)
+    assert sorted(d or (0, 0) for d in decoded) == ([(1, 3)] if files == 1 else [(1, 3), (5, 6)])
+    (file,) = data_files(lake)
+    assert file.record_count == len(before)
+    metadata = pq.ParquetFile(local(file)).metadata
+    kept = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert sum(kept) == len(before)
+    assert kept.count(1000) >= 4 + 6 * (files > 1)
+    assert [row[0] for row in ordered_rows(lake)] == sorted(row[0] for row in before)
+    assert list(file.split_offsets) == [
+        min(metadata.row_group(g).column(c).dictionary_page_offset or metadata.row_group(g).column(c).data_page_offset
+            for c in range(metadata.num_columns))
+        for g in range(metadata.num_row_groups)
+    ]  # fmt: skip
+    assert lake.orphans("t") == set()
+
+
+def test_deletes_that_arrive_meanwhile_are_carried_over(lake: Any, foreign: Any) -> None:
+    create(lake, [values(i * 6000, 6000) for i in range(2)], row_group_size=1000)
+    first, second = sorted(data_files(lake), key=lambda file: file.lower_bounds[1])
+    foreign.delete_positions(lake.table("t"), {first.file_path: [1000, 1001]})
+    came: list[str] = []
+
+    def arrive(kernel: str, _number: int) -> None:
+        if kernel == JOIN.name and not came:
+            came.append(kernel)
+            late = {first.file_path: [0, 1001, 1002, 5999], second.file_path: [3]}
+            foreign.delete_positions(lake.table("t"), late)
+
+    lake.workers.before = arrive
+    lake.rewrite("t", {"rewrite-all": "true"})
+    assert came
+    ids = {row[0] for row in lake.rows("t")}
+    assert set(range(12_000)) - ids == {0, 1000, 1001, 1002, 5999, 6003}
+
+
+def test_every_row_of_a_row_group_may_go(lake: Any, foreign: Any) -> None:
+    create(lake, [values(0, 6000)], row_group_size=1000)
+    path = data_files(lake)[0].file_path
+    foreign.delete_positions(lake.table("t"), {path: range(2000, 3000)})
+    lake.rewrite("t", {"rewrite-all": "true"})
+    assert pq.ParquetFile(local(data_files(lake)[0])).metadata.num_row_groups == 5
+    assert len(lake.rows("t")) == 5000
+    # A delete file that only names other files leaves nothing to decode.
+    foreign.delete_positions(lake.table("t"), {f"{path}-gone": [1]})
+    foreign.delete_positions(lake.table("t"), {data_files(lake)[0].file_path: range(5000)})
+    assert lake.rewrite("t", {"rewrite-all": "true"})["added_data_files_count"] == 0
+    assert lake.rows("t") == []
 
 
 def test_the_dry_run_gives_a_reason_for_every_file_and_changes_nothing(lake: Any) -> None:

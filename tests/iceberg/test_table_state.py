@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform
 
 from shared.spi.maintenance import SnapshotRetention, TableState
@@ -136,3 +137,19 @@ def test_a_table_without_rows_and_one_that_is_not_there(lake: Any) -> None:
     assert state(lake).files == 0
     assert lake.connector.table_state("db", "nope", NOW, SnapshotRetention()) is None
     assert lake.connector.marker("db", "nope") is None
+
+
+def test_files_that_share_keys_and_files_out_of_order(lake: Any) -> None:
+    keys = pa.table({"id": pa.array(range(100), pa.int64())})
+    table = lake.create("t", [keys, keys.slice(0, 50), keys.slice(60, 20)])
+    assert state(lake).partitions[0].overlap_depth == 0, "no order, no depth"
+    with table.update_sort_order() as update:
+        update.asc("id", IdentityTransform(), NullOrder.NULLS_FIRST)
+    (found,) = state(lake).partitions
+    assert (found.overlap_depth, found.average_depth) == (2, 2.0)
+    sizes = sorted(task.file.file_size_in_bytes for task in table.scan().plan_files())
+    assert found.overlap_size == sum(sizes[:2]), "the largest stays"
+    assert (found.stale_files, found.stale_size) == (3, sum(sizes))
+    lake.rewrite("t", {"rewrite-all": "true"}, strategy="sort")
+    (found,) = state(lake).partitions
+    assert (found.overlap_depth, found.overlap_size, found.stale_files) == (1, 0, 0)

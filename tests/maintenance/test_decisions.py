@@ -168,3 +168,35 @@ def test_a_step_becomes_a_statement_in_which_nothing_is_spliced() -> None:
     )
     moment = call_text("c", "s", "t", "expire_snapshots", {"older_than": NOW, "retain_last": 3})
     assert moment.endswith("older_than => TIMESTAMP '2026-11-23 12:00:00 UTC', retain_last => 3)")
+
+
+def test_files_that_share_keys_are_sorted_where_the_table_has_an_order() -> None:
+    deep = {"files": 100, "size": 100 * 512 * MB, "small_files": 0, "small_size": 0, "overlap_size": 8 * 512 * MB}
+    shared = partition("p", **deep, overlap_depth=9, average_depth=8.5)
+    past = Past(scans_per_day=50)
+    step = steps(table(shared, sorted=True), past=past)["rewrite_data_files"]
+    assert step.wanted
+    assert step.arguments is not None
+    assert step.arguments["strategy"] == "sort"
+    assert step.arguments["options"]["min-overlap-depth"] == "4"  # type: ignore[index]
+    assert step.size == 8 * 512 * MB, "the largest run stays"
+    assert "up to 9 that share keys" in step.reason
+    assert not steps(table(shared), past=past)["rewrite_data_files"].wanted, "no order"
+    packed = policy(compaction={"config": {"strategy": "binpack"}})
+    assert not steps(table(shared, sorted=True), packed, past)["rewrite_data_files"].wanted
+    off = policy(compaction={"config": {"min-overlap-depth": None}})
+    assert not steps(table(shared, sorted=True), off, past)["rewrite_data_files"].wanted
+    few = steps(table(shared, sorted=True), policy(compaction={"config": {"min-overlap-depth": 10}}), past)
+    assert "nor keys that 10 files share (most: 9)" in few["rewrite_data_files"].reason
+
+
+def test_files_out_of_order_are_sorted_where_the_policy_says_so() -> None:
+    stale = partition("p", 100, 100 * 512 * MB, small_files=50, small_size=50, stale_files=3, stale_size=3 * 512 * MB)
+    past = Past(scans_per_day=5000)
+    asked = policy(compaction={"config": {"rewrite-stale-sort-order": True, "min-input-files": 80}})
+    step = steps(table(stale, sorted=True), asked, past)["rewrite_data_files"]
+    assert step.wanted
+    assert step.arguments is not None
+    assert step.arguments["options"]["rewrite-stale-sort-order"] == "true"  # type: ignore[index]
+    plain = policy(compaction={"config": {"min-input-files": 80}})
+    assert not steps(table(stale, sorted=True), plain, past)["rewrite_data_files"].wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -78,3 +79,14 @@ def test_pauses_and_old_history(tmp_path: Path) -> None:
     store.clear(NOW - timedelta(minutes=50))
     assert [decision.moment for decision in store.decisions(10)] == [NOW - timedelta(minutes=1)]
     assert len(store.jobs(10)) == 2, "a running job is not forgotten"
+
+
+def test_a_file_of_an_earlier_release_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    store = MaintenanceStore(tmp_path / "m.db")
+    store.save_job(job(1))
+    store.close()
+    with sqlite3.connect(tmp_path / "m.db") as connection:
+        connection.execute("ALTER TABLE looks DROP COLUMN overlap_depth")
+    again = MaintenanceStore(tmp_path / "m.db")
+    assert again.looks() == []
+    assert len(again.jobs(10)) == 1

@@ -72,7 +72,8 @@ _NAME = "catalog_name, schema_name, table_name"
 _MOMENT = "timestamp with time zone"
 _TABLES = typed(
     f"{_NAME}, table_uuid, health integer, worst_partition_health integer, worst_partition, files bigint, "
-    "needed_files bigint, small_files bigint, delete_files bigint, deleted_ratio double, total_bytes bigint, "
+    "needed_files bigint, small_files bigint, delete_files bigint, deleted_ratio double, "
+    "overlap_depth integer, total_bytes bigint, "
     "snapshots bigint, manifests bigint, scans_per_day double, appended_7d bigint, rewritten_7d bigint, policy, state, "
     f"state_reason, looked {_MOMENT}, next_look {_MOMENT}, lag_seconds double"
 )

@@ -20,7 +20,9 @@ from coordinator.connectors.iceberg.maintenance.partition_predicates import part
 from coordinator.connectors.iceberg.maintenance.time_partitions import time_fields
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, LiveFiles, Partition, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.rewrite.asked.options import parse_options
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, parse_options
+from coordinator.connectors.iceberg.rewrite.asked.ordering import Ordering, row_order
+from coordinator.connectors.iceberg.rewrite.planning.clustering import Clustering, clustering_of
 from coordinator.connectors.iceberg.snapshots.changes import count, operation
 from coordinator.connectors.iceberg.snapshots.references import history
 from shared.spi.maintenance import CommitRates, PartitionState, SnapshotRetention, TableState
@@ -55,17 +57,24 @@ def table_state(
     if head.obstacle is not None:
         return head
     limits = _limits(table, now, retention)
-    return _with_files(head, table, options.min_file_size, limits)
+    return _with_files(head, table, options, limits)
 
 
-def _with_files(head: TableState, table: Table, least: int, limits: Limits) -> TableState:
+def _with_files(head: TableState, table: Table, options: RewriteOptions, limits: Limits) -> TableState:
     current = table.current_snapshot()
-    live = read_live(table, current, statistics=False)
+    found = row_order(table, None, options) if head.sorted else ""
+    ordering = found if isinstance(found, Ordering) else None  # else our kernels cannot sort so
+    keys = frozenset[int]() if ordering is None else frozenset(column.id for column in ordering.order.columns)
+    live = read_live(table, current, statistics=keys)
+    clustering = Clustering()
+    if ordering is not None:
+        asked = replace(options, rewrite_stale_sort_order=True, output_spec_id=table.spec().spec_id)
+        clustering = clustering_of(live.data, ordering, asked, table.schema())
     manifests = [] if current is None else [m.manifest_length for m in current.manifests(table.io)]
     small = [size for size in manifests if size < _SMALL_MANIFEST]
     return replace(
         head,
-        partitions=_partitions(table, live, least),
+        partitions=_partitions(table, live, options.min_file_size, clustering),
         expirable_snapshots=len(select(table.metadata, limits).snapshots),
         manifests=len(manifests),
         small_manifests=len(small),
@@ -88,14 +97,34 @@ class _Sums:
     deletes: list[LiveFile] = field(default_factory=list)
 
 
-def _partitions(table: Table, live: LiveFiles, least: int) -> tuple[PartitionState, ...]:
+def _partitions(table: Table, live: LiveFiles, least: int, clustering: Clustering) -> tuple[PartitionState, ...]:
     found: dict[Partition, _Sums] = {}
     for file in live.data:
         found.setdefault(file.partition, _Sums()).files.append(file)
     for delete in live.deletes:
         found.setdefault(delete.partition, _Sums()).deletes.append(delete)
     instants = {s.sequence_number: s.timestamp_ms for s in table.metadata.snapshots if s.sequence_number}
-    return tuple(_partition(table, key, sums, least, instants) for key, sums in found.items() if sums.files)
+    return tuple(
+        _sorted(_partition(table, key, sums, least, instants), key, sums, clustering)
+        for key, sums in found.items()
+        if sums.files
+    )
+
+
+def _sorted(state: PartitionState, key: Partition, sums: _Sums, clustering: Clustering) -> PartitionState:
+    """With what is known of its order."""
+    depth = clustering.depths.get(key)
+    if depth is None:
+        return state
+    stale = [file.size for file in sums.files if file in clustering.stale]
+    return replace(
+        state,
+        overlap_depth=depth.greatest,
+        average_depth=depth.average,
+        overlap_size=depth.shared_size,
+        stale_files=len(stale),
+        stale_size=sum(stale),
+    )
 
 
 def _partition(table: Table, key: Partition, sums: _Sums, least: int, instants: Mapping[int, int]) -> PartitionState:

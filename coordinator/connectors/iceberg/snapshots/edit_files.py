@@ -62,11 +62,10 @@ class EditFiles(SnapshotProducer["EditFiles"]):
         listed = [] if head is None else [m for m in self.listed(head) if holds_live(m)]
         kinds = {ManifestContent.DATA if file.is_data else ManifestContent.DELETES for file in self._dropped.values()}
         changed = self.touched([m for m in listed if m.content in kinds], self._read)
-        self._gone = {key for _, gone in changed.values() for key in gone}
+        self._gone = {key for gone in changed.values() for key in gone}
         if missing := sorted(key for key, file in self._dropped.items() if file.is_data and key not in self._gone):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
-        kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
-        return [*self.added_manifests(self._added, ManifestContent.DATA), *kept]
+        return [*self.added_manifests(self._added, ManifestContent.DATA), *self.remade(listed, changed)]
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         return summarize(

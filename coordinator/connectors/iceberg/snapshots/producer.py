@@ -34,7 +34,7 @@ from pyiceberg.typedef import TableVersion
 from pyiceberg.types import StructType
 
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, holds_live, live
 from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
 from coordinator.connectors.iceberg.manifests.version_three import (
     EQUALITY_IDS,
@@ -46,7 +46,7 @@ from coordinator.connectors.iceberg.manifests.version_three import (
 
 U = TypeVar("U")
 
-Touched = tuple[list[ManifestEntry], set[str]]
+Touched = set[str]
 """The live entries of a manifest, and the keys of those that are looked for."""
 
 
@@ -98,7 +98,7 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         return data, [m for m in manifests if m.content == ManifestContent.DELETES]
 
     def touched(self, manifests: Sequence[ManifestFile], files: Iterable[LiveFile]) -> dict[str, Touched]:
-        """By location the manifests that list ``files``, with whole entries.
+        """By location the manifests that list ``files``, and which.
 
         Manifests never change: those that the files were read from come first, and none is read once all are found.
         """
@@ -106,23 +106,26 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         for file in files:
             wanted.add(file.key)
             known.add(file.manifest)
-        found: dict[str, Touched] = {}
         missing = set(wanted)
         likely = [m for m in manifests if m.manifest_path in known]
-        for manifest, listed in each_entries(self._io, likely):
-            if gone := {live(entry).key for entry in listed} & wanted:
-                found[manifest.manifest_path] = listed, gone
-                missing -= gone
-        if not missing:
-            return found
         rest = [m for m in manifests if m.manifest_path not in known]
-        for manifest, listed in each_entries(self._io, rest, statistics=False):
-            if gone := {live(entry).key for entry in listed} & wanted:
-                found[manifest.manifest_path] = entries(self._io, manifest), gone
-                missing -= gone
+        found: dict[str, Touched] = {}
+        for some in (likely, rest):
             if not missing:
                 break
+            for manifest, listed in each_entries(self._io, some, statistics=False):
+                if gone := {live(entry).key for entry in listed} & wanted:
+                    found[manifest.manifest_path] = gone
+                    missing -= gone
+                if not missing and some is rest:
+                    break
         return found
+
+    def remade(self, manifests: Sequence[ManifestFile], changed: Mapping[str, Touched]) -> list[ManifestFile]:
+        """The manifests, those of ``changed`` without what is gone: whole entries of one of them at a time."""
+        again = each_entries(self._io, [m for m in manifests if m.manifest_path in changed])
+        made = {m.manifest_path: self.without(m, listed, changed[m.manifest_path]) for m, listed in again}
+        return [made.get(m.manifest_path, m) for m in manifests]
 
     def writer(self, spec: PartitionSpec, content: ManifestContent) -> ManifestWriter:
         """A new manifest of the table's format version."""

@@ -18,7 +18,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, live
-from coordinator.connectors.iceberg.snapshots.producer import CallProducer, Touched
+from coordinator.connectors.iceberg.snapshots.producer import CallProducer
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 
@@ -72,33 +72,28 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
     def _manifests(self) -> list[ManifestFile]:
         data, deletes = self.head_manifests()
         changed = self.touched(data, self._read)
-        found = {key for _, gone in changed.values() for key in gone}
+        found = {key for gone in changed.values() for key in gone}
         if missing := sorted(self._replaced[key].path for key in self._replaced.keys() - found):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
-        kept_deletes = self._delete_manifests(deletes, data, changed)
-        kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in data]
+        kept_deletes = self._delete_manifests(deletes, data)
+        kept = self.remade(data, changed)
         sequence = self._base_sequence if self._pinned else None
         carried = self.added_manifests(self._carried.added, ManifestContent.DELETES)
         return [*self.added_manifests(self._added, ManifestContent.DATA, sequence), *kept, *carried, *kept_deletes]
 
-    def _delete_manifests(
-        self, manifests: Sequence[ManifestFile], data: Sequence[ManifestFile], changed: Mapping[str, Touched]
-    ) -> list[ManifestFile]:
+    def _delete_manifests(self, manifests: Sequence[ManifestFile], data: Sequence[ManifestFile]) -> list[ManifestFile]:
         listed = list(each_entries(self._io, manifests))
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
         self._carried = self._carry(deletes)
-        self.removed_deletes = self._unneeded(deletes, self._staying(data, changed))
+        self.removed_deletes = self._unneeded(deletes, self._staying(data))
         gone = {file.key for file in self.removed_deletes}
         return [self.without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
 
-    def _staying(self, data: Sequence[ManifestFile], changed: Mapping[str, Touched]) -> Iterator[LiveFile]:
+    def _staying(self, data: Sequence[ManifestFile]) -> Iterator[LiveFile]:
         """Live data files that are not replaced; a manifest is read only when somebody asks."""
-        for listed, gone in changed.values():
-            yield from (file for file in map(live, listed) if file.key not in gone)
-        rest = (manifest for manifest in data if manifest.manifest_path not in changed)
-        for _, listed in each_entries(self._io, rest, statistics=False):
-            yield from map(live, listed)
+        for _, listed in each_entries(self._io, data, statistics=False):
+            yield from (file for file in map(live, listed) if file.key not in self._replaced)
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """Equality deletes that came after the rewrite read its files, if they do not find the rows by themselves:

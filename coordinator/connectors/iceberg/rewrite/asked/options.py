@@ -36,7 +36,9 @@ _NAMES = frozenset(
 _OWN_NAMES = frozenset({"copy-row-groups"})
 """Options that Iceberg's procedure does not know."""
 Rewriter = Literal["BIN-PACK", "SORT", "Z-ORDER"]
-_SORT_NAMES = frozenset({"compression-factor", "shuffle-partitions-per-file"})
+_SORT_NAMES = frozenset(
+    {"compression-factor", "shuffle-partitions-per-file", "rewrite-stale-sort-order", "min-overlap-depth"}
+)
 _REWRITER_NAMES: Mapping[Rewriter, frozenset[str]] = {
     "BIN-PACK": frozenset(),
     "SORT": _SORT_NAMES,
@@ -75,6 +77,8 @@ class RewriteOptions:
     ranges_per_file: int = 1
     var_length: int | None = None
     max_output_size: int | None = None
+    rewrite_stale_sort_order: bool = False
+    min_overlap_depth: int | None = None
 
 
 def parse_options(
@@ -121,6 +125,8 @@ def parse_options(
         ranges_per_file=_integer(given, "shuffle-partitions-per-file", 1, least=1),
         var_length=_optional(given, "var-length-contribution", least=1),
         max_output_size=_optional(given, "max-output-size", least=1),
+        rewrite_stale_sort_order=_boolean(given, "rewrite-stale-sort-order"),
+        min_overlap_depth=_optional(given, "min-overlap-depth", least=2),
     )
 
 

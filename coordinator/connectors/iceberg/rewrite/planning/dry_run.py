@@ -31,6 +31,12 @@ COLUMNS = (
     OutputColumn("method_reason", "varchar", "Why this method."),
     OutputColumn("expected_files_count", "integer", "Data files that would replace them."),
     OutputColumn("expected_seconds", "double", "A guess at the time on this many cores, without the commit."),
+    OutputColumn(
+        "max_overlap_depth", "integer", "For sort: the most files or sorted runs of the partition that share a key."
+    ),
+    OutputColumn(
+        "avg_overlap_depth", "double", "For sort: the mean over its files of the most that share a key with it."
+    ),
 )
 _BYTES_PER_SECOND = {"copy": 400e6, "rewrite": 34e6, "sort": 20e6, "iceberg": 18e6}
 """Of one core, measured on TPC-H lineitem in zstd."""
@@ -39,7 +45,7 @@ _DELETES_COST = 1.3
 
 def dry_run_rows(request: RewriteRequest, reason: str | None, workers: WorkerRuntime) -> list[Any]:
     """The rows of a call that is only shown; ``reason`` says why Iceberg's procedure would do it, if it would."""
-    selection = select_files(request.table, request.target, request.options)
+    selection = select_files(request.table, request.target, request.options, request.ordering, shown=True)
     if selection is None:
         return []
     groups = selection.survey.groups
@@ -69,15 +75,21 @@ def _rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Method]], p
             method.reason,
             group.output_files,
             _seconds(group, name, parallelism),
+            *_depths(survey, group.partition),
         )
         for number, (group, (name, method)) in enumerate(zip(survey.groups, methods, strict=True))
     ]
-    return rows + [_stays(table, skipped) for skipped in survey.skipped]
+    return rows + [_stays(table, survey, skipped) for skipped in survey.skipped]
 
 
-def _stays(table: Table, skipped: Skipped) -> tuple[object, ...]:
+def _stays(table: Table, survey: Survey, skipped: Skipped) -> tuple[object, ...]:
     files = _files(table, skipped.partition, skipped.files)
-    return (None, *files, False, skipped.reason, None, None, None, None)
+    return (None, *files, False, skipped.reason, None, None, None, None, *_depths(survey, skipped.partition))
+
+
+def _depths(survey: Survey, partition: Partition) -> tuple[int | None, float | None]:
+    depth = survey.depths.get(partition)
+    return (None, None) if depth is None else (depth.greatest, round(depth.average, 2))
 
 
 def _files(table: Table, partition: Partition, files: Iterable[Candidate]) -> tuple[object, ...]:

@@ -5,11 +5,14 @@ Source: Iceberg ``SizeBasedFileRewritePlanner`` and ``BinPackRewriteFilePlanner`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition
 from coordinator.connectors.iceberg.rewrite.asked.options import NO_LIMIT, RewriteOptions
+from coordinator.connectors.iceberg.rewrite.planning.clustering import Clustering, Together
+from coordinator.connectors.iceberg.rewrite.planning.overlap import Depth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,12 +28,14 @@ class FileGroup:
     """Files of one partition that are rewritten together into ``output_files`` files, and why.
 
     Files of other specs than the one that is written are together in a group whose ``partition`` has no values.
+    ``least_files`` of the first of them are worth a rewrite by themselves.
     """
 
     partition: Partition
     files: tuple[Candidate, ...]
     output_files: int
     reason: str = ""
+    least_files: int = 2
 
     @property
     def size(self) -> int:
@@ -57,34 +62,79 @@ class Survey:
 
     groups: list[FileGroup]
     skipped: list[Skipped]
+    depths: Mapping[Partition, Depth] = field(default_factory=dict)
 
 
-def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
+def survey(candidates: Sequence[Candidate], options: RewriteOptions, clustering: Clustering | None = None) -> Survey:
     """The groups worth rewriting, and the rest with its reasons."""
+    known = Clustering() if clustering is None else clustering
+    groups = [] if options.rewrite_all else _overlapping(candidates, known.together, options)
+    done = {candidate.data for group in groups for candidate in group.files}
     wrong: dict[Partition, list[Candidate]] = {}
     right: dict[Partition, list[Candidate]] = {}
     for candidate in candidates:
-        chosen = options.rewrite_all or _is_wrong(candidate, options)
-        if chosen:
+        if candidate.data in done:
+            continue
+        wrong_now = _has_many_deletes if candidate.data in known.settled else _is_wrong
+        if options.rewrite_all or candidate.data in known.stale or wrong_now(candidate, options):
             wrong.setdefault(_output_partition(candidate, options), []).append(candidate)
         else:
             right.setdefault(candidate.data.partition, []).append(candidate)
     skipped = [Skipped(partition, tuple(files), _reason_to_stay(options)) for partition, files in right.items()]
-    groups = []
     for partition, members in wrong.items():
-        for files in _packed(members, options):
-            reason = "rewrite-all" if options.rewrite_all else _worth(files, options)
-            if reason is None:
+        for files in _packed(sorted(members, key=lambda c: known.places.get(c.data, 0)), options):
+            group = _sized(partition, files, known.stale, options)
+            if group is None:
                 skipped.append(Skipped(partition, tuple(files), _reason_too_little(files, options)))
             else:
-                groups.append(_group(partition, files, reason, options))
+                groups.append(group)
     taken, left = limited(_ordered(groups, options), options)
-    return Survey(taken, [*skipped, *left])
+    return Survey(taken, [*skipped, *left], known.depths)
 
 
-def _group(partition: Partition, files: Sequence[Candidate], reason: str, options: RewriteOptions) -> FileGroup:
+def _overlapping(
+    candidates: Iterable[Candidate], together: Sequence[Together], options: RewriteOptions
+) -> list[FileGroup]:
+    """Groups of files that share keys, neighbours in one; smaller runs first, where not all may be rewritten."""
+    by_file = {candidate.data: candidate for candidate in candidates} if together else {}
+    groups = []
+    for chosen in together:
+        layer_of = dict(zip(chosen.files, chosen.layers, strict=True))
+        for files in _packed([by_file[file] for file in chosen.files], options):
+            sizes = Counter[int]()
+            for candidate in files:
+                sizes[layer_of[candidate.data]] += candidate.data.size
+            if len(sizes) > 1:
+                order = {layer: place for place, (layer, _) in enumerate(reversed(sizes.most_common()))}
+                ordered = sorted(files, key=lambda candidate: order[layer_of[candidate.data]])
+                least = 1 + sum(1 for candidate in ordered if order[layer_of[candidate.data]] == 0)
+                reason = (
+                    f"{len(sizes)} files or sorted runs share keys, min-overlap-depth is {options.min_overlap_depth}"
+                )
+                groups.append(_group(files[0].data.partition, ordered, reason, options, least))
+    return groups
+
+
+def _sized(
+    partition: Partition, files: Sequence[Candidate], stale: frozenset[LiveFile], options: RewriteOptions
+) -> FileGroup | None:
+    if options.rewrite_all:
+        return _group(partition, files, "rewrite-all", options)
+    reason = _worth(files, options)
+    count = sum(1 for candidate in files if candidate.data in stale)
+    if count:
+        first = next(place for place, candidate in enumerate(files, 1) if candidate.data in stale)
+        text = f"{count} files are not in this sort order (rewrite-stale-sort-order)"
+        least = first if reason is None else min(2, first)
+        return _group(partition, files, f"{text}; {reason}" if reason else text, options, least)
+    return None if reason is None else _group(partition, files, reason, options)
+
+
+def _group(
+    partition: Partition, files: Sequence[Candidate], reason: str, options: RewriteOptions, least_files: int = 2
+) -> FileGroup:
     size = int(sum(c.data.size for c in files) * options.compression_factor)
-    return FileGroup(partition, tuple(files), output_file_count(size, options), reason)
+    return FileGroup(partition, tuple(files), output_file_count(size, options), reason, least_files)
 
 
 def _output_partition(candidate: Candidate, options: RewriteOptions) -> Partition:
@@ -198,9 +248,15 @@ def limited(groups: list[FileGroup], options: RewriteOptions) -> tuple[list[File
         part, rest = group.files[:left], group.files[left:]
         if not rest:
             taken.append(group)
-        elif len(part) > 1 or (part and (options.rewrite_all or _worth(part, options))):
+        elif len(part) >= group.least_files or (part and (options.rewrite_all or _worth(part, options))):
             taken.append(
-                _group(group.partition, part, f"{group.reason}, of {len(group.files)} as many as may be", options)
+                _group(
+                    group.partition,
+                    part,
+                    f"{group.reason}, of {len(group.files)} as many as may be",
+                    options,
+                    group.least_files,
+                )
             )
         else:
             part, rest = (), group.files

@@ -10,10 +10,11 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
 from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import asked_columns
-from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup
+from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
 from coordinator.connectors.iceberg.rewrite.planning.parquet_options import asked_row_group
-from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
-from coordinator.kernels.tasks import PROBE, Probed, ProbeTask
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory, inputs_with_deletes
+from coordinator.kernels.tasks import PROBE, Probed, ProbeTask, RowGroups
 from shared.spi.workers import WorkerRuntime
 
 LEAST_ROW_GROUP = 8 << 20
@@ -24,15 +25,22 @@ _CODEC = "write.parquet.compression-codec"
 _PLAIN_CODECS = ("none", "uncompressed")
 _LEVEL = "write.parquet.compression-level"
 _FILES_OF_A_PROBE = 32
+_MOST_DECODED = 0.5
+"""The share of a group from which on row groups that may stay are not worth being told apart."""
 _COPIED = "row groups are large and alike, and no row is deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a group is rewritten, and why so, in plain words."""
+    """How a group is rewritten, and why so, in plain words.
+
+    ``row_groups`` by path where only some have to be decoded, and how decimals are stored beside the others.
+    """
 
     copies: bool
     reason: str
+    row_groups: Mapping[str, RowGroups] | None = None
+    decimals: str = "integers"
 
 
 def choose_methods(
@@ -45,21 +53,42 @@ def choose_methods(
             reasons[number] = f"its rows go to the partitions of spec {group.partition[0]}"
     if table.format_version > 2:
         reasons = [reason or "the ids of its rows have to be written (format version 3)" for reason in reasons]
+    methods = [Method(copies=False, reason=reason or "") for reason in reasons]
     open_groups = [i for i, reason in enumerate(reasons) if reason is None]
-    for number, reason in _probed(table, groups, open_groups, factory, workers).items():
-        reasons[number] = reason
-    return [
-        Method(copies=True, reason=_COPIED) if reason is None else Method(copies=False, reason=reason)
-        for reason in reasons
-    ]
+    for number, answers in _probed(table, groups, open_groups, factory, workers).items():
+        deletes = any(candidate.deletes for candidate in groups[number].files)
+        methods[number] = _method(answers, table.properties, deletes=deletes)
+    return methods
+
+
+def _method(answers: Sequence[Probed], properties: Mapping[str, str], *, deletes: bool) -> Method:
+    reason = _reason_of_footers(answers, properties)
+    if reason is not None:
+        return Method(copies=False, reason=reason)
+    if not deletes:
+        return Method(copies=True, reason=_COPIED)
+    files = [file for answer in answers for file in answer.row_groups]
+    total = sum(sum(file.sizes) for file in files)
+    decoded = sum(file.sizes[number] for file in files for number in file.deleted)
+    count, touched = (sum(len(of) for of in found) for found in ([f.sizes for f in files], [f.deleted for f in files]))
+    text = f"{touched} of {count} row groups have deleted rows"
+    if not touched:
+        return Method(copies=True, reason=text)
+    if decoded > _MOST_DECODED * total:
+        return Method(copies=False, reason=text)
+    decimals = sorted(set[str](answers[0].decimals).intersection(*(answer.decimals for answer in answers)))
+    if not decimals:
+        return Method(copies=False, reason=f"{text}, and the files store columns otherwise than we do")
+    known = {file.path: file for file in files}
+    return Method(copies=False, reason=f"{text}, the others are copied", row_groups=known, decimals=decimals[-1])
 
 
 def _reason_of_manifests(group: FileGroup, options: RewriteOptions, asked: int | None) -> str | None:
     if not options.copy_row_groups:
         return "copy-row-groups is false"
     files = [candidate.data.file for candidate in group.files]
-    if any(candidate.deletes for candidate in group.files):
-        return "deleted rows have to be left out"
+    if any(not delete.is_position_delete for candidate in group.files for delete in candidate.deletes):
+        return "rows that equality deletes name have to be left out"
     known = sum(max(1, len(file.split_offsets or ())) for file in files)
     average = group.size // known
     if asked is not None and not asked / _FAR_OFF < average < asked * _FAR_OFF:
@@ -71,17 +100,22 @@ def _reason_of_manifests(group: FileGroup, options: RewriteOptions, asked: int |
 
 def _probed(
     table: Table, groups: Sequence[FileGroup], numbers: Iterable[int], factory: TaskFactory, workers: WorkerRuntime
-) -> dict[int, str | None]:
+) -> dict[int, list[Probed]]:
     tasks = [
-        ProbeTask(factory.fields, [candidate.data.path for candidate in some], factory.storage, number)
+        _task(table, groups[number].files[start : start + _FILES_OF_A_PROBE], factory, number)
         for number in numbers
         for start in range(0, len(groups[number].files), _FILES_OF_A_PROBE)
-        for some in [groups[number].files[start : start + _FILES_OF_A_PROBE]]
     ]
     answers: dict[int, list[Probed]] = {}
     for answer in PROBE.run(workers, tasks, "look at footers"):
         answers.setdefault(answer.group, []).append(answer)
-    return {number: _reason_of_footers(found, table.properties) for number, found in answers.items()}
+    return answers
+
+
+def _task(table: Table, files: Sequence[Candidate], factory: TaskFactory, number: int) -> ProbeTask:
+    slices = [Slice(candidate, candidate.data.size) for candidate in files]
+    inputs, positions, _ = inputs_with_deletes(slices, table)
+    return ProbeTask(factory.fields, inputs, factory.storage, number, positions)
 
 
 def _reason_of_footers(answers: Sequence[Probed], properties: Mapping[str, str]) -> str | None:

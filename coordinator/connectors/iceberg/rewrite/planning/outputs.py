@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.sorted_runs import output_name
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, output_sizes
+from coordinator.kernels.tasks import RowGroups
 
 _LEAST_PART = 16 << 20
 """Splitting further would cost more in starting tasks than it gains."""
@@ -26,11 +28,19 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class MixedCopy:
+    """The row groups of a group's files by path, and how decimals are stored in those that are written beside."""
+
+    row_groups: Mapping[str, RowGroups]
+    decimals: str
+
+
+@dataclass(frozen=True, slots=True)
 class OutputPlan:
     """One file to be written, from ``parts`` that are written side by side and joined.
 
-    When it ``copies``, its one part is joined as it is, without being decoded. ``partition`` are its values where
-    they are not those of the group.
+    When it ``copies``, its one part is joined as it is, without being decoded; of several, those with the numbers
+    ``copied`` are. ``partition`` are its values where they are not those of the group.
     """
 
     group: int
@@ -39,6 +49,8 @@ class OutputPlan:
     parts: tuple[tuple[Slice, ...], ...]
     copies: bool = False
     partition: tuple[Any, ...] | None = None
+    copied: frozenset[int] = frozenset()
+    decimals: str = "integers"
 
 
 def plan_outputs(
@@ -49,11 +61,13 @@ def plan_outputs(
     options: RewriteOptions,
     copies: Sequence[bool] = (),
     scattered: Sequence[bool] = (),
+    mixed: Mapping[int, MixedCopy] | None = None,
 ) -> list[OutputPlan]:
     """The files to write: enough parts that every core works even when there are fewer files than cores.
 
     Groups that ``copies`` marks have one part a file: copying waits for storage, not for cores. For one that
-    ``scattered`` marks, one output stands until its partitions are known.
+    ``scattered`` marks, one output stands until its partitions are known. Of ``mixed`` groups some row groups are
+    copied, and neighbours of the others are a part.
     """
     total = sum(group.output_files for group in groups)
     wanted = -(-parallelism // total) if total < parallelism else 1
@@ -61,6 +75,9 @@ def plan_outputs(
     for number, group in enumerate(groups):
         if scattered and scattered[number]:
             plans.append(_standing(number, len(plans), directories[number], call_id))
+            continue
+        if mixed and number in mixed:
+            plans += _mixed(number, group, mixed[number], directories[number], len(plans), call_id, options)
             continue
         each = group.size // group.output_files
         copied = bool(copies) and copies[number]
@@ -71,23 +88,69 @@ def plan_outputs(
         for start in range(0, len(bins), parts):
             chosen = tuple(tuple(b) for b in bins[start : start + parts] if b)
             if chosen:
-                name = f"{len(plans):05d}-{number}-{call_id}"
+                name = output_name(len(plans), number, call_id)
                 plans.append(OutputPlan(number, name, directories[number], chosen, copied))
     return plans
 
 
-def _standing(group: int, place: int, directory: str, call_id: str) -> OutputPlan:
-    return OutputPlan(group, f"{place:05d}-{group}-{call_id}", directory, ())
+def _mixed(
+    number: int,
+    group: FileGroup,
+    mixed: MixedCopy,
+    directory: str,
+    first: int,
+    call_id: str,
+    options: RewriteOptions,
+) -> Iterator[OutputPlan]:
+    slices = [
+        Slice(candidate, size, (place, place + 1))
+        for candidate in group.files
+        for place, size in enumerate(mixed.row_groups[candidate.data.path].sizes)
+    ]
+    decoded = {(path, place) for path, found in mixed.row_groups.items() for place in found.deleted}
+    sizes = output_sizes(sum(piece.size for piece in slices), options)
+    for place, chosen in enumerate(found for found in _balanced(slices, sizes) if found):
+        parts: list[tuple[Slice, ...]] = []
+        copied: set[int] = set()
+        for writes, run in groupby(chosen, lambda s: (s.candidate.data.path, (s.groups or (0, 0))[0]) in decoded):
+            if not writes:
+                copied.add(len(parts))
+            parts.append(tuple(_contiguous(run)))
+        name = output_name(first + place, number, call_id)
+        copies = len(parts) == 1 and bool(copied)
+        some = frozenset(copied) if len(parts) > 1 else frozenset[int]()
+        yield OutputPlan(number, name, directory, tuple(parts), copies, None, some, mixed.decimals)
+
+
+def _contiguous(slices: Iterable[Slice]) -> list[Slice]:
+    """Neighbouring row groups of a file as one slice."""
+    found: list[Slice] = []
+    for piece in slices:
+        last = found[-1] if found else None
+        ends = (last.groups or (0, 0))[1] if last is not None and last.candidate is piece.candidate else None
+        start, end = piece.groups or (0, 0)
+        if last is not None and ends == start:
+            found[-1] = Slice(piece.candidate, last.size + piece.size, ((last.groups or (0, 0))[0], end))
+        else:
+            found.append(piece)
+    return found
+
+
+def _standing(group: int, place: int, directory: str, call_id: str, mark: str | None = None) -> OutputPlan:
+    return OutputPlan(group, output_name(place, group, call_id, mark), directory, ())
 
 
 def plan_sorted_outputs(
-    groups: Sequence[FileGroup], directories: Sequence[str], call_id: str, scattered: Sequence[bool]
+    groups: Sequence[FileGroup], directories: Sequence[str], call_id: str, scattered: Sequence[bool], mark: str
 ) -> list[OutputPlan]:
-    """The files of sorted groups; which rows go where is known when their keys have been sampled."""
+    """The files of sorted groups; which rows go where is known when their keys have been sampled.
+
+    ``mark`` is that of the order.
+    """
     plans: list[OutputPlan] = []
     for number, group in enumerate(groups):
         for _ in range(1 if scattered[number] else group.output_files):
-            plans.append(_standing(number, len(plans), directories[number], call_id))
+            plans.append(_standing(number, len(plans), directories[number], call_id, mark))
     return plans
 
 

@@ -18,11 +18,17 @@ from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.asked.ordering import Ordering
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import data_directory, scatters
+from coordinator.connectors.iceberg.rewrite.asked.sorted_runs import order_mark
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.rewrite.committing.journaled_call import JournaledCall
 from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
 from coordinator.connectors.iceberg.rewrite.planning.methods import choose_methods
-from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan, plan_outputs, plan_sorted_outputs
+from coordinator.connectors.iceberg.rewrite.planning.outputs import (
+    MixedCopy,
+    OutputPlan,
+    plan_outputs,
+    plan_sorted_outputs,
+)
 from coordinator.connectors.iceberg.rewrite.planning.parquet_options import check_codec
 from coordinator.connectors.iceberg.rewrite.planning.selection import reason_of_work, select_files
 from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
@@ -102,7 +108,7 @@ def plan_rewrite(
     One rewrite is one commit: several of them with partial progress, over different groups of the same snapshot.
     Raises ProcessionError NOT_SUPPORTED before any work for encrypted files.
     """
-    selection = select_files(request.table, request.target, request.options)
+    selection = select_files(request.table, request.target, request.options, request.ordering)
     if selection is None or not selection.survey.groups:
         return NothingToDo()
     reason = reason_of_work(request.table, selection.survey.groups)
@@ -169,9 +175,16 @@ def _outputs(
     directories = [_directory(table, group, call_id) for group in groups]
     scattered = [scatters(table, group) for group in groups]
     if request.ordering is not None:
-        return plan_sorted_outputs(groups, directories, call_id, scattered)
-    copies = [method.copies for method in choose_methods(table, groups, options, factory, workers)]
-    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies, scattered)
+        mark = order_mark(request.ordering.order)
+        return plan_sorted_outputs(groups, directories, call_id, scattered, mark)
+    methods = choose_methods(table, groups, options, factory, workers)
+    copies = [method.copies for method in methods]
+    mixed = {
+        number: MixedCopy(method.row_groups, method.decimals)
+        for number, method in enumerate(methods)
+        if method.row_groups is not None
+    }
+    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies, scattered, mixed)
 
 
 def new_data_files(rewrite: Rewrite, written: Sequence[Fragment]) -> list[DataFile]:

@@ -13,8 +13,10 @@ from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import Partition, read_live
 from coordinator.connectors.iceberg.manifests.reader import unhurried_garbage
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.ordering import Ordering
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import reason_of_spec, scatters
 from coordinator.connectors.iceberg.rewrite.delegated import reason_of_properties
+from coordinator.connectors.iceberg.rewrite.planning.clustering import clustering_of
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, Skipped, Survey, survey
 from coordinator.connectors.iceberg.rewrite.planning.tasks import equality_fields
 from shared.errors import ErrorCode, ProcessionError
@@ -29,8 +31,18 @@ class Selection:
     survey: Survey
 
 
-def select_files(table: Table, target: TableTarget, options: RewriteOptions) -> Selection | None:
-    """Read the manifests of the pinned snapshot of ``table``; None for a table without one. Raises ProcessionError."""
+def select_files(
+    table: Table,
+    target: TableTarget,
+    options: RewriteOptions,
+    ordering: Ordering | None = None,
+    *,
+    shown: bool = False,
+) -> Selection | None:
+    """Read the manifests of the pinned snapshot of ``table``; None for a table without one. Raises ProcessionError.
+
+    ``shown``: how far the files of a sort overlap is told, whether the options ask for it or not.
+    """
     snapshot = None if target.snapshot_id is None else table.snapshot_by_id(target.snapshot_id)
     if target.snapshot_id is not None and snapshot is None:
         raise ProcessionError(
@@ -42,11 +54,15 @@ def select_files(table: Table, target: TableTarget, options: RewriteOptions) -> 
     if snapshot is None:
         return None
     with unhurried_garbage():
-        return Selection(snapshot, _survey(table, snapshot, target, options))
+        sorts = shown or options.rewrite_stale_sort_order or options.min_overlap_depth is not None
+        return Selection(snapshot, _survey(table, snapshot, target, options, ordering if sorts else None))
 
 
-def _survey(table: Table, snapshot: Snapshot, target: TableTarget, options: RewriteOptions) -> Survey:
-    live = read_live(table, snapshot, statistics=filtered_columns(target.filter, table))
+def _survey(
+    table: Table, snapshot: Snapshot, target: TableTarget, options: RewriteOptions, ordering: Ordering | None
+) -> Survey:
+    keys = frozenset[int]() if ordering is None else frozenset(column.id for column in ordering.order.columns)
+    live = read_live(table, snapshot, statistics=filtered_columns(target.filter, table) | keys)
     matches = file_filter(target.filter, table)
     index = DeleteIndex(live.deletes, table.specs())
     chosen: list[Candidate] = []
@@ -57,7 +73,10 @@ def _survey(table: Table, snapshot: Snapshot, target: TableTarget, options: Rewr
             chosen.append(candidate)
         else:
             excluded.setdefault(data.partition, []).append(candidate)
-    found = survey(chosen, options)
+    clustering = None
+    if ordering is not None:
+        clustering = clustering_of((candidate.data for candidate in chosen), ordering, options, table.schema())
+    found = survey(chosen, options, clustering)
     reason = "no row of them can match the filter"
     found.skipped.extend(Skipped(partition, tuple(files), reason) for partition, files in excluded.items())
     return found

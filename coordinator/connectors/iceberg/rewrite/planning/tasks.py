@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyiceberg.io.pyarrow import compute_statistics_plan
@@ -68,7 +68,8 @@ class TaskFactory:
         """The task that writes one part; a single part is the final file."""
         final = len(plan.parts) == 1
         name = part_name(plan, part, final=final)
-        return self.write(plan.parts[part], plan.directory, name, Tag(output, part), final=final)
+        task = self.write(plan.parts[part], plan.directory, name, Tag(output, part), final=final)
+        return replace(task, decimals=plan.decimals)
 
     def write(
         self, slices: Sequence[Slice], directory: str, name: str, tag: Tag = _NO_TAG, *, final: bool = False
@@ -110,11 +111,15 @@ class TaskFactory:
     def copy(self, output: int, plan: OutputPlan) -> JoinTask:
         """The row groups of one output's data files as they are."""
         (slices,) = plan.parts
-        parts = [Input(s.candidate.data.path, s.candidate.data.size, s.groups) for s in slices]
-        return self.join(output, plan, parts, _nan_counts(slices))
+        return self.join(output, plan, copied_inputs(slices), _nan_counts(slices))
 
     def _output(self, directory: str, name: str) -> Output:
         return data_output(self.table.schema(), self.table.properties, directory, name, self.row_group_stored)
+
+
+def copied_inputs(slices: Sequence[Slice]) -> list[Input]:
+    """Row groups of data files as a copy takes them."""
+    return [Input(s.candidate.data.path, s.candidate.data.size, s.groups) for s in slices]
 
 
 def part_name(plan: OutputPlan, part: int, *, final: bool) -> str:

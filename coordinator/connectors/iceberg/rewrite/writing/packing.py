@@ -14,8 +14,14 @@ from shared.spi.procedure import ProcedureContext
 def write_packed(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[Fragment]:
     """The final fragments of the outputs ``numbers``, rows in the order that they had."""
     outputs = [(n, rewrite.outputs[n]) for n in numbers]
-    tasks = [rewrite.factory.part(n, o, p) for n, o in outputs if not o.copies for p in range(len(o.parts))]
-    parts: dict[int, list[Fragment]] = {}
+    tasks = [
+        rewrite.factory.part(n, o, p)
+        for n, o in outputs
+        if not o.copies
+        for p in range(len(o.parts))
+        if p not in o.copied
+    ]
+    parts: dict[int, list[Fragment]] = {n: [] for n, o in outputs if o.copied}
     final: list[Fragment] = []
     job = f"rewrite {rewrite.target.schema}.{rewrite.target.table}"
     for written in run_kernel(context, REWRITE, tasks, "rewriting files", job):

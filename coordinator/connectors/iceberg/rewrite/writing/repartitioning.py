@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.rewrite.asked.output_specs import (
     partition_columns,
     partition_record,
 )
+from coordinator.connectors.iceberg.rewrite.asked.sorted_runs import order_mark, output_name
 from coordinator.connectors.iceberg.rewrite.planning.groups import output_file_count
 from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
@@ -88,6 +89,7 @@ def _gather(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Movin
 
 def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, SortedRange]]:
     """Outputs with the range that each is made of; the first partition takes the output that stands for the group."""
+    mark = None if rewrite.ordering is None else order_mark(rewrite.ordering.order)
     first = True
     for values, number in found.partitions.items():
         record = partition_record(values, rewrite.spec, rewrite.table.schema())
@@ -95,7 +97,7 @@ def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, SortedRange]]
         directory = data_directory(rewrite.table, rewrite.spec, record, rewrite.call_id)
         for pieces in _parts(rewrite, found.rows, sorted(found.rows.pieces[number])):
             place = found.output if first else len(rewrite.outputs)
-            name = f"{place:05d}-{found.rows.number}-{rewrite.call_id}"
+            name = output_name(place, found.rows.number, rewrite.call_id, mark)
             plan = OutputPlan(found.rows.number, name, directory, (), partition=partition)
             if first:
                 rewrite.outputs[place] = plan
