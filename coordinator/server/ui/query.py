@@ -13,7 +13,8 @@ from coordinator.dispatch.failures import killed
 from coordinator.dispatch.info import query_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import progress_percentage, statement_stats
-from coordinator.explain.json_format import distributed_json
+from coordinator.explain.analyzed import Stats
+from coordinator.explain.json_format import distributed_json, distributed_trees, pretty
 from coordinator.history.reader import HistoryReader, Record
 from coordinator.history.rows import completed_row, from_micros, table_rows
 from coordinator.security.redaction import HIDDEN
@@ -36,6 +37,7 @@ from coordinator.server.ui.visible import Visible
 from coordinator.server.ui.words import count, size
 from coordinator.server.uris import uris_of
 from coordinator.vocabulary.statement_facts import restored
+from shared.plan.fragment import SubPlan
 
 _TEXT = 200_000
 _REASON = 1000
@@ -151,12 +153,21 @@ def _live_drawing(query: Query) -> Drawing | None:
         return None
     if planned.subplan is not None:
         verdicts = {each.fragment_id: (each.verdict, each.reason or "") for each in tuple(query.verdicts)}
-        fragments = distributed_plan(distributed_json(planned.subplan))
+        fragments = distributed_plan(_measured(query, planned.subplan))
         return None if fragments is None else distributed_drawing(fragments, verdicts, query.redact)
     if planned.facts is not None:
         plan = logical_plan(restored(planned.facts.plan.json))
         return None if plan is None else logical_drawing(plan, query.redact)
     return None
+
+
+def _measured(query: Query, subplan: SubPlan) -> str:
+    """The plan with the rows of its nodes, where the engine told of them."""
+    if not query.operators:
+        return distributed_json(subplan)
+    explained = query.planned is not None and query.planned.query_type == "EXPLAIN"
+    stats = Stats(subplan, query.operators, None if explained else query.output_rows)
+    return pretty(distributed_trees(subplan, stats.as_json))
 
 
 def _of_json(content: str | None) -> object:
