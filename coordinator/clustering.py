@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import aiohttp
+import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.cluster.group_shares import GroupShares
@@ -19,9 +20,10 @@ from coordinator.cluster.slot_sharing import SharedSlots
 from coordinator.cluster.store import ClusterStore, Node
 from coordinator.cluster.work import ClusterWork
 from coordinator.config import CoordinatorConfig
-from coordinator.connectors.system.runtime import NodeState
+from coordinator.connectors.system.runtime import NodeState, QueryState
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.owner_forwarding import QueryOwners
+from coordinator.server.peer_queries import PEER_QUERIES
 from coordinator.server.peers import PeerTokens
 from coordinator.server.settings import Cluster
 from coordinator.values.settings_files import find_file
@@ -32,6 +34,7 @@ from shared.spi.access_control import AccessDeniedError, identity_of_session
 from shared.spi.session import Session
 
 _KILL_SECONDS = 20.0
+_LIST_SECONDS = 5.0
 _TERMS = 3
 """Heartbeats that may be lost before a coordinator is taken for gone, at least."""
 
@@ -86,6 +89,17 @@ class Clustering:
             case _:
                 return None
 
+    def queries(self, session: Session) -> list[QueryState]:
+        """Of the other coordinators that answer; blocks, and not the event loop."""
+        if self._owners is None or self._loop is None:
+            return []
+        asked = self._owners.everywhere(PEER_QUERIES, identity_of_session(session), "")
+        try:
+            found = asyncio.run_coroutine_threadsafe(asked, self._loop).result(_LIST_SECONDS)
+        except TimeoutError:
+            return []
+        return [query for body in found.told.values() for query in _decoded(body)]
+
     def others(self) -> list[NodeState]:
         """The coordinators beside this one that live."""
         return [NodeState(n.node_id, n.address, n.version, "active") for n in self.membership.others()]
@@ -105,6 +119,14 @@ class Clustering:
         except SQLAlchemyError as error:
             message = "The database of the coordinators cannot be reached; try again"
             raise ProcessionError(ErrorCode.SERVER_STARTING_UP, message, retriable=True) from error
+
+
+def _decoded(body: bytes) -> list[QueryState]:
+    """Nothing of what a coordinator of another version says otherwise."""
+    try:
+        return msgspec.json.decode(body, type=list[QueryState])
+    except msgspec.DecodeError:
+        return []
 
 
 def load_clustering(

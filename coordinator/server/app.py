@@ -19,6 +19,7 @@ from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
 from coordinator.server.oauth2 import OAuth2Routes
 from coordinator.server.owner_forwarding import OwnerForwarding
+from coordinator.server.peer_queries import PeerQueryRoutes
 from coordinator.server.peers import PeerGuard
 from coordinator.server.prepared_texts import ParseStatement, PreparedTexts
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
@@ -69,7 +70,8 @@ def create_server(
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
     app.include_router(protocol.router())
-    app.include_router(QueryRoutes(dispatcher, access).router())
+    app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
+    app.include_router(PeerQueryRoutes(dispatcher, access, node.node_id).router())
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())

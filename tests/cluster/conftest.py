@@ -31,11 +31,27 @@ class Known:
     def look_again(self, suffix: str) -> Node | None:
         return self.nodes.get(suffix)
 
-    def others(self) -> list[Node]:
-        return [node for node in self.nodes.values() if node.alive]
-
     def placed(self, query_id: str) -> Node | None:
         return self.nodes.get(self.taken.get(query_id, ""))
+
+
+@dataclass
+class Beside:
+    """The same for one of them."""
+
+    known: Known
+    suffix: str
+
+    def peer(self, suffix: str) -> Node | None:
+        return self.known.peer(suffix)
+
+    look_again = peer
+
+    def placed(self, query_id: str) -> Node | None:
+        return self.known.placed(query_id)
+
+    def others(self) -> list[Node]:
+        return [node for node in self.known.nodes.values() if node.alive and node.suffix != self.suffix]
 
 
 @dataclass
@@ -59,7 +75,7 @@ def two_servers(settings: ServerSettings | None = None) -> Iterator[Pair]:
 
             def cluster(dispatcher: Dispatcher, suffix: str = suffix) -> Cluster:
                 tokens = PeerTokens(suffix, SECRET)
-                owners = QueryOwners(known, tokens, dispatcher.registry.__contains__)
+                owners = QueryOwners(Beside(known, suffix), tokens, dispatcher.registry.__contains__)
                 return Cluster(tokens, owners, lambda query_id: known.taken.setdefault(query_id, suffix) == suffix)
 
             server = stack.enter_context(running_server(server_settings=settings, id_suffix=suffix, cluster=cluster))

@@ -231,6 +231,8 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         two.url + "/v1/statement", content="SELECT count(*) FROM tpch.tiny.orders", headers={"X-Presto-User": "tester"}
     ).json()
     until_history(one, open_query["id"], "QUEUED")
+    listed_here = one.execute("SELECT query_id FROM system.runtime.queries")
+    assert [open_query["id"]] in listed_here
     doomed = httpx.post(two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}).json()
     assert one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')") == [[True]]
     killed = httpx.get(one.url + httpx.URL(doomed["nextUri"]).raw_path.decode()).json()
