@@ -98,7 +98,7 @@ class Clustering:
             found = asyncio.run_coroutine_threadsafe(asked, self._loop).result(_LIST_SECONDS)
         except TimeoutError:
             return []
-        return [query for body in found.told.values() for query in _decoded(body)]
+        return [query for body in found.answers.values() for query in _decoded(body)]
 
     def others(self) -> list[NodeState]:
         """The coordinators beside this one that live."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from coordinator.auditing import Auditing, load_auditing
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
@@ -18,6 +19,7 @@ from coordinator.config import CoordinatorConfig
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.access import AuthorizedPlanner, admitted, check_kill, may_view
+from coordinator.dispatch.audited import AuditedPlanner
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.events import QueryEvents
 from coordinator.dispatch.runtime_state import DispatcherState
@@ -42,7 +44,8 @@ from coordinator.server.settings import NodeInfo
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
-from shared.spi.access_control import SystemAccessControl
+from shared.errors import ProcessionError
+from shared.spi.access_control import SystemAccessControl, identity_of_session
 from shared.spi.event_listener import ListenerContext
 from shared.spi.session import Session
 
@@ -56,6 +59,7 @@ class Surroundings:
     delivery: EventDelivery
     clustering: Clustering | None
     redact: Redactor
+    auditing: Auditing | None = None
 
     @property
     def node(self) -> NodeInfo:
@@ -77,7 +81,7 @@ class Planning:
     """``planner`` keeps plans; ``pool`` makes each anew."""
 
     pool: ValidationPool
-    planner: AuthorizedPlanner
+    planner: AuditedPlanner
     factory: PlannerFactory
     checkers: PlanCheckers
 
@@ -125,7 +129,7 @@ def _surroundings(config: CoordinatorConfig, address: str, version: str, redact:
     service = ListenerContext(address, version, node.environment, node.node_id, node.data_dir)
     delivery = load_event_delivery(config, service)
     clustering = load_clustering(config, address, version, delivery.settle)
-    return Surroundings(config, service, delivery, clustering, redact)
+    return Surroundings(config, service, delivery, clustering, redact, load_auditing(config, redact))
 
 
 def _governed(around: Surroundings) -> Governed:
@@ -139,8 +143,15 @@ def _governed(around: Surroundings) -> Governed:
     control = catalogs.access.control
     given = load_session_properties(config.etc, PROPERTIES)
 
+    trail = None if around.auditing is None else around.auditing.trail
+
     def admit(session: Session) -> Session:
-        return admitted(control, session, catalogs.all_names(), given)
+        try:
+            return admitted(control, session, catalogs.all_names(), given)
+        except ProcessionError as error:
+            if trail is not None:
+                trail.access(error, identity_of_session(session), session.query_id or None)
+            raise
 
     return Governed(catalogs, control, admit, rules)
 
@@ -168,9 +179,9 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
     )
     control, catalogs = governed.control, governed.catalogs
     kept = KeptPlans(pool, version=lambda: control.rules_version, catalogs=lambda: catalogs.version)
-    return Planning(
-        pool, AuthorizedPlanner(kept, control), factory, PlanCheckers(load_plan_checkers(providers, defaults))
-    )
+    trail = None if around.auditing is None else around.auditing.trail
+    planner = AuditedPlanner(AuthorizedPlanner(kept, control), trail)
+    return Planning(pool, planner, factory, PlanCheckers(load_plan_checkers(providers, defaults)))
 
 
 def _engines(around: Surroundings, governed: Governed, planning: Planning) -> Engines:

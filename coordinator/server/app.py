@@ -66,7 +66,7 @@ def create_server(
     app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
-    access = QueryAccess(settings.access_control, settings.denied)
+    access = QueryAccess(settings.access_control, settings.denied, settings.done)
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
     app.include_router(protocol.router())
@@ -102,6 +102,7 @@ def _add_guards(app: FastAPI, dispatcher: Dispatcher, settings: ServerSettings) 
             AuthenticationGuard,
             authentication=settings.authentication,
             process_forwarded=settings.process_forwarded,
+            refused=settings.login_refused,
         )
     if settings.cluster is not None:
         app.add_middleware(PeerGuard, tokens=settings.cluster.tokens)

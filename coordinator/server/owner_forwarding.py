@@ -125,7 +125,7 @@ def query_of(path: str, query: str) -> QueryRequest | None:
 class Everywhere:
     """What other coordinators answered, by their ``node.id``; ``silent`` are those that did not."""
 
-    told: Mapping[str, bytes]
+    answers: Mapping[str, bytes]
     silent: tuple[str, ...] = ()
 
 
@@ -215,8 +215,8 @@ class QueryOwners:
         """
         others = list(self._peers.others())[:_MOST_ASKED]
         found = await asyncio.gather(*(self._list_of(other, target, identity, base) for other in others))
-        told = {other.node_id: body for other, body in zip(others, found, strict=True) if body is not None}
-        return Everywhere(told, tuple(other.node_id for other in others if other.node_id not in told))
+        answers = {other.node_id: body for other, body in zip(others, found, strict=True) if body is not None}
+        return Everywhere(answers, tuple(other.node_id for other in others if other.node_id not in answers))
 
     async def _list_of(self, peer: Peer, target: str, identity: Identity, base: str) -> bytes | None:
         path, _, query = target.partition("?")

@@ -43,12 +43,12 @@ def only_peers(request: Request) -> None:
 class Gathered:
     """Decoded answers by the coordinator's ``node.id``, and those of which there is none."""
 
-    told: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
     silent: tuple[str, ...] = ()
 
     def infos(self) -> Infos:
         """Of all, where each told a list of objects."""
-        return [info for found in self.told.values() for info in found]
+        return [info for found in self.answers.values() for info in found]
 
 
 async def gathered(cluster: Cluster | None, request: Request, target: str, kind: Any) -> Gathered:
@@ -56,13 +56,13 @@ async def gathered(cluster: Cluster | None, request: Request, target: str, kind:
     if cluster is None or from_peer(request):
         return Gathered()
     found: Everywhere = await cluster.owners.everywhere(target, identity_of(request), uris_of(request).base)
-    told: dict[str, Any] = {}
-    for node, body in found.told.items():
+    decoded: dict[str, Any] = {}
+    for node, body in found.answers.items():
         try:
-            told[node] = msgspec.json.decode(body, type=kind)
+            decoded[node] = msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError:
             _log.warning("another coordinator says what is not understood", node=node, path=target.partition("?")[0])
-    return Gathered(told, (*found.silent, *(node for node in found.told if node not in told)))
+    return Gathered(decoded, (*found.silent, *(node for node in found.answers if node not in decoded)))
 
 
 def newest_first(infos: Infos) -> Infos:

@@ -88,7 +88,7 @@ class OverviewPage:
         allowed = await self.access.may_read_information(request)
 
         def make() -> Context:
-            parts = [self._newest(visible, running), *others.told.values()]
+            parts = [self._newest(visible, running), *others.answers.values()]
             return {
                 "silent": others.silent,
                 "node": self.node_id if self.cluster is not None else "",

@@ -110,7 +110,7 @@ class QueriesPage:
 
     def _present(self, wanted: Asked, visible: Visible, others: Gathered) -> dict[str, object]:
         number = min(max(1, _number(wanted)), _MOST_PAGES if self.cluster is None else _MOST_SHARED)
-        parts = [self._part(wanted, visible, number), *others.told.values()]
+        parts = [self._part(wanted, visible, number), *others.answers.values()]
         total = sum(part.total for part in parts)
         number = min(number, max(1, -(-total // PAGE_SIZE)))
         rows = [row for part in parts for row in part.rows]

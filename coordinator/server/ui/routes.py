@@ -82,7 +82,7 @@ def ui_router(
     if authentication is not None:
         login = "session" if authentication.forms or authentication.negotiates or oauth2 else ""
     pages = Pages(node.version, node.environment, tokens, login, life.threads, settings.process_forwarded)
-    access = QueryAccess(settings.access_control, settings.denied)
+    access = QueryAccess(settings.access_control, settings.denied, settings.done)
     statements = UserStatements(dispatcher, settings)
     lake = LakePages(statements, access, settings.history, pages)
     procedures = ProceduresPages(statements, sources.procedures, pages)
