@@ -14,6 +14,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from coordinator.clustering import Clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.dispatch.access import AuthorizedPlanner
 from coordinator.dispatch.events import access_denied
@@ -39,7 +40,7 @@ from coordinator.security.redaction import Redactor
 from coordinator.server.app import create_server
 from coordinator.server.authentication import nothing_refused
 from coordinator.server.browser_guard import is_loopback
-from coordinator.server.settings import ServerSettings, nothing_done
+from coordinator.server.settings import Cluster, ServerSettings, nothing_done
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import AuditCollector, MaintenanceCollector
 from coordinator.telemetry.registry import metrics_of
@@ -158,6 +159,7 @@ def _server_settings(parts: Parts) -> ServerSettings:
             settings.principal_header,
             governed.control,
             config.internal.shared_secret,
+            None if clustering is None else clustering.logins(),
         ),
         access_control=governed.control,
         admit=governed.admit,
@@ -166,8 +168,12 @@ def _server_settings(parts: Parts) -> ServerSettings:
         done=nothing_done if trail is None else trail.done,
         login_refused=nothing_refused if trail is None else trail.login,
         history=around.delivery.history,
-        cluster=None if clustering is None else clustering.cluster(parts.dispatcher.registry.__contains__),
+        cluster=None if clustering is None else _cluster(clustering, parts),
     )
+
+
+def _cluster(clustering: Clustering, parts: Parts) -> Cluster:
+    return clustering.cluster(parts.dispatcher.registry.__contains__, parts.managing.manager.follow_store)
 
 
 def _metrics(parts: Parts) -> CollectorRegistry:

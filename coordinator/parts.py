@@ -115,13 +115,20 @@ def make_parts(config: CoordinatorConfig, address: str, version: str, redact: Re
     planning = _planning(around, governed)
     engines = _engines(around, governed, planning)
     catalogs = governed.catalogs
-    managing = ManagedCatalogs(config, catalogs, planning.factory, planning.pool, engines.spark, redact)
+    managing = _managing(around, catalogs, planning, engines)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = _dispatcher(around, governed, planning, _executor(config, governed, engines, managing), groups)
     parts = Parts(around, governed, planning, engines, managing, groups, groups_file, dispatcher)
     _show_runtime(parts)
     return parts
+
+
+def _managing(around: Surroundings, catalogs: Catalogs, planning: Planning, engines: Engines) -> ManagedCatalogs:
+    made = (around.config, catalogs, planning.factory, planning.pool, engines.spark, around.redact)
+    if around.clustering is None:
+        return ManagedCatalogs(*made)
+    return ManagedCatalogs(*made, around.clustering.catalogs(), around.clustering.tell_of_catalogs)
 
 
 def _surroundings(config: CoordinatorConfig, address: str, version: str, redact: Redactor) -> Surroundings:
@@ -204,7 +211,7 @@ def _executor(config: CoordinatorConfig, governed: Governed, engines: Engines, m
         engines.explainer,
         engines.jobs,
         engines.sql.embedded if config.embedded.processes else None,
-        managing.manager.carry_out,
+        managing.carry_out,
     )
 
 

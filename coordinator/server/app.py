@@ -71,7 +71,7 @@ def create_server(
     protocol = StatementRoutes(dispatcher, settings, prepared)
     app.include_router(protocol.router())
     app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
-    app.include_router(PeerQueryRoutes(dispatcher, access, node.node_id).router())
+    app.include_router(PeerQueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())

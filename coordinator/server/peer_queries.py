@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from coordinator.server.settings import Cluster
 from coordinator.server.uris import uris_of
 
 PEER_QUERIES = "/v1/peer/queries"
+PEER_CATALOGS = "/v1/peer/catalogs"
 MOST_QUERIES = 10_000
 """The newest of one coordinator."""
 SILENT_HEADER = "X-Procession-Silent-Nodes"
@@ -75,11 +77,20 @@ class PeerQueryRoutes:
     dispatcher: Dispatcher
     access: QueryAccess
     node_id: str
+    cluster: Cluster | None = None
 
     def router(self) -> APIRouter:
         router = APIRouter(default_response_class=Response)
         router.add_api_route(PEER_QUERIES, self.queries, methods=["GET"])
+        router.add_api_route(PEER_CATALOGS, self.catalogs, methods=["GET"])
         return router
+
+    async def catalogs(self, request: Request) -> Response:
+        """Another coordinator has made or dropped a catalog: answered when this one has looked."""
+        only_peers(request)
+        if self.cluster is not None:
+            await asyncio.to_thread(self.cluster.look_at_catalogs)
+        return Response(b"[]", media_type="application/json")
 
     async def queries(self, request: Request) -> Response:
         """As ``system.runtime`` shows them."""

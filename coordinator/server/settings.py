@@ -32,6 +32,8 @@ class Cluster:
     tokens: PeerTokens
     owners: QueryOwners
     claim: Callable[[str], bool]
+    look_at_catalogs: Callable[[], None] = lambda: None
+    """Take over what another coordinator has made or dropped; blocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ class Pair:
     first: Server
     second: Server
     known: Known
+    looked: list[str]
+    """Who was asked to look for catalogs."""
 
     def gone(self, suffix: str, *, alive: bool, address: str) -> None:
         self.known.nodes[suffix] = replace(self.known.nodes[suffix], alive=alive, address=address)
@@ -70,18 +72,23 @@ class Pair:
 def two_servers(settings: ServerSettings | None = None) -> Iterator[Pair]:
     known = Known()
     with ExitStack() as stack:
-        servers = []
+        servers, looked = [], list[str]()
         for suffix in ("aaaaa", "bbbbb"):
 
             def cluster(dispatcher: Dispatcher, suffix: str = suffix) -> Cluster:
                 tokens = PeerTokens(suffix, SECRET)
                 owners = QueryOwners(Beside(known, suffix), tokens, dispatcher.registry.__contains__)
-                return Cluster(tokens, owners, lambda query_id: known.taken.setdefault(query_id, suffix) == suffix)
+                return Cluster(
+                    tokens,
+                    owners,
+                    lambda query_id: known.taken.setdefault(query_id, suffix) == suffix,
+                    lambda: looked.append(suffix),
+                )
 
             server = stack.enter_context(running_server(server_settings=settings, id_suffix=suffix, cluster=cluster))
             known.nodes[suffix] = Node(suffix, f"node-{suffix[0]}", server.url, "0.1.0")
             servers.append(server)
-        yield Pair(servers[0], servers[1], known)
+        yield Pair(servers[0], servers[1], known, looked)
 
 
 @pytest.fixture(scope="module")

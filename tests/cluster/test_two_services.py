@@ -51,7 +51,7 @@ def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterat
                 config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
                 config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
-                config.write("http-server.process-forwarded=true\n")
+                config.write("http-server.process-forwarded=true\ncatalog.management=dynamic\naudit-log.enabled=true\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)
             found.append(service)
@@ -239,6 +239,10 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     assert killed["error"]["errorName"] == "ADMINISTRATIVELY_KILLED"
     with pytest.raises(prestodb.exceptions.PrestoUserError, match="is not running"):
         one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')")
+    one.execute("CREATE CATALOG fresh USING tpch")
+    assert two.execute("SELECT count(*) FROM fresh.tiny.region") == [[5]], "it is there when the statement has ended"
+    two.execute("DROP CATALOG fresh")
+    assert ["fresh"] not in one.execute("SHOW CATALOGS")
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=30)
     statuses = []
