@@ -19,12 +19,14 @@ import pytest
 import sqlalchemy as sa
 
 from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.gateway.test_envoy import envoy_binary, wait_for
 from tests.gateway.test_nginx import nginx_binary
 from tests.kept_secrets import holding
 
 pytestmark = pytest.mark.slow
 SECRET = "of-two-coordinators"
 PASSWORD = "open-sesame-42"
+_ACCESS_LOG = "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog"
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +203,41 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
         nginx.terminate()
         nginx.wait(timeout=20)
     asked = [line.split() for line in (tmp_path / "access.log").read_text().splitlines()]
+    assert {status for _, status in asked} == {"200"}
+    assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
+
+
+def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -> None:
+    """The same by Envoy, which asks each coordinator how it is."""
+    page = (ROOT / "docs" / "several-coordinators.md").read_text()
+    said = page.partition("```yaml\n")[2].partition("```")[0]
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    log = tmp_path / "access.log"
+    kept = f"{{name: file, typed_config: {{'@type': {_ACCESS_LOG}, path: {log}, log_format: {{text_format_source:"
+    kept += ' {inline_string: "%UPSTREAM_HOST% %RESPONSE_CODE%\\n"}}}}'
+    changes = {"address: 0.0.0.0, port_value: 8000": f"address: 127.0.0.1, port_value: {port}"}
+    changes["stat_prefix: procession"] = f"stat_prefix: procession\n          access_log: [{kept}]"
+    for number, service in enumerate(services, start=1):
+        host, _, own = service.url.removeprefix("http://").partition(":")
+        changes[f"address: coordinator-{number}.example.com, port_value: 8080"] = f"address: {host}, port_value: {own}"
+    for old, new in changes.items():
+        assert old in said
+        said = said.replace(old, new)
+    command = [envoy_binary(), "--config-yaml", said, "--concurrency", "1", "--disable-hot-restart"]
+    command += ["--log-path", str(tmp_path / "log"), "--log-level", "warning"]
+    envoy = subprocess.Popen(command, cwd=tmp_path)
+    try:
+        wait_for(f"http://127.0.0.1:{port}", envoy, tmp_path / "log")
+        cursor = prestodb.dbapi.connect(
+            host="127.0.0.1", port=port, user="tester", catalog="tpch", schema="tiny"
+        ).cursor()
+        cursor.execute("SELECT orderkey, linenumber, comment FROM lineitem")
+        assert len(cursor.fetchall()) == 60_175
+    finally:
+        envoy.terminate()
+        envoy.wait(timeout=20)
+    asked = [line.split() for line in log.read_text().splitlines()]
     assert {status for _, status in asked} == {"200"}
     assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
 
