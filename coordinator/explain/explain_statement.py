@@ -92,7 +92,8 @@ def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
     as_json = statement.format is ExplainFormat.JSON
     seconds = planned.verb_seconds
     work = ExplainAnalyze(planned.work, planned.columns, planned.subplan, seconds, as_json, statement.verbose)
-    return replace(planned, columns=(Column("Query Plan", "varchar"),), work=work, query_type="EXPLAIN")
+    columns = (Column("Query Plan", "varchar"),)
+    return replace(planned, columns=columns, work=work, query_type="EXPLAIN", update_type=None)
 
 
 def _with_text(planned: PlannedStatement, text: str) -> PlannedStatement:

@@ -9,7 +9,7 @@ said of the nodes below.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -203,7 +203,8 @@ class _Matching:
             self._is(partial or node, part)
             below = part.children[0]
             if partial is not None:
-                self._told(partial, part, part.rows)
+                for between in self._moved(node.source, partial):
+                    self._told(between, part, part.rows)
         source = node.source if partial is None else partial.source
         if self._alike(source, below):
             self._next(source, below)
@@ -213,6 +214,13 @@ class _Matching:
             return None
         below = self._through(node.source)
         return below if isinstance(below, nodes.AggregationNode) and below.step == "PARTIAL" else None
+
+    def _moved(self, node: PlanNode, below: PlanNode) -> Iterator[PlanNode]:
+        """The exchanges from ``node`` to what they move, and that itself."""
+        while node is not below:
+            yield node
+            (node,) = self._inputs(node)
+        yield below
 
     def _join(self, node: nodes.JoinNode | nodes.SemiJoinNode, tree: Tree) -> None:
         if tree.operator.does not in ("join", "semi_join") or len(tree.children) != 2:

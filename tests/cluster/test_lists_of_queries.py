@@ -61,6 +61,25 @@ def test_what_runs_elsewhere_is_seen_and_ended_here(pair: Pair) -> None:
     assert pair.second.client.put(f"/v1/query/{slow}/killed", content="x", headers=USER).status_code == 200
 
 
+def test_the_button_of_a_page_ends_it_wherever_it_runs(pair: Pair) -> None:
+    slow = pair.first.until(pair.first.post("SELECT slow"), "RUNNING").json()["id"]
+    own = pair.second.until(pair.second.post("SELECT slow"), "RUNNING").json()["id"]
+    # Servers of these tests have no secret in common, by which the token of the other's page would be good as well.
+    page = pair.second.client.get(f"/ui/query.html?{own}", headers=PAGE).text
+    token = re.search(r'name="form_token" value="(\w+)"', page)
+    assert token is not None
+    fields = {"query": slow, "reason": "too slow", "form_token": token[1]}
+    answer = pair.second.client.post("/ui/kill", data=fields, headers=USER)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"query.html?{slow}"), answer.text
+    query = pair.first.dispatcher.registry.get(slow)
+    assert query is not None
+    pair.first.wait_for(lambda: query.state.done)
+    assert "too slow" in str(query.error)
+    nobody = fields | {"query": "20261123_000000_00000_zzzzz"}
+    assert pair.second.client.post("/ui/kill", data=nobody, headers=USER).status_code == 404
+    assert pair.second.client.put(f"/v1/query/{own}/killed", content="x", headers=USER).status_code == 200
+
+
 def test_pages_of_the_list_go_through_all(pair: Pair) -> None:
     for server in (pair.first, pair.second):
         for _ in range(55):

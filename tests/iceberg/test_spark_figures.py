@@ -40,7 +40,7 @@ def recorded() -> dict[str, list[Operator]]:
 
 
 WANTED = {
-    "sum(v)": {"Output": 7, "Aggregate(FINAL)[k]": 7, "Aggregate(PARTIAL)[k]": 7, "ScanFilter": 500},
+    "sum(v)": {"Output": 7, "RemoteSource": 7, "Aggregate(FINAL)[k]": 7, "Aggregate(PARTIAL)[k]": 7, "ScanFilter": 500},
     "count(*) c": {"TopN": 3, "Aggregate(FINAL)[k]": 5, "InnerJoin": 358, "ScanFilter": {500, 5}},
     "IN (SELECT": {"Limit": 10, "FilterProject": 10, "TableScan": 22, "ScanFilterProject": 3},
     "UNION ALL": {"Sort": 17, "Aggregate(FINAL)[k]": 7, "Aggregate(PARTIAL)[k]": 7, "TableScan": {1000, 10}},

@@ -199,6 +199,24 @@ def test_a_file_that_may_only_grow(opened: AuditFile, tmp_path: Path, monkeypatc
     assert (tmp_path / "audit.jsonl").read_text() == '{"a":\n{"a": 2}\n'
 
 
+def test_a_statement_that_is_cancelled_takes_no_line_back(tmp_path: Path) -> None:
+    made = AuditFile(settings(), tmp_path)  # nobody writes yet
+    planner = AuditedPlanner(Planner(READS), Trail(made, "n", required=True))
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(planner.plan("SELECT 1", SESSION))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    made.start()
+    asyncio.run(planner.plan("SELECT 2", SESSION))
+    made.close()
+    assert [line["query"] for line in lines(tmp_path)] == ["SELECT 1", "SELECT 2"]
+
+
 @pytest.mark.parametrize("sync", ["never", "second", "always"])
 def test_many_wait_for_one_write(tmp_path: Path, sync: str, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []

@@ -64,6 +64,7 @@ class AuditFile:
     def write(self, line: bytes) -> Written:
         """Done when the line is in the file; fails with OSError when it cannot be."""
         future: Written = Future()
+        future.set_running_or_notify_cancel()  # who does not wait any more cannot take a line back
         if self._closed or self._queue.qsize() >= _MOST_WAITING:
             self._lose([future], OSError("nobody writes it any more" if self._closed else "too many lines wait"))
         else:
@@ -81,8 +82,8 @@ class AuditFile:
             if batch:
                 self._add([line for line, _ in batch], [future for _, future in batch])
             elif self._settings.sync == "second":
-                self._sync(1.0)
-        self._sync(0.0)
+                self._sync_if_possible(1.0)
+        self._sync_if_possible(0.0)
         os.close(self._opened)
 
     def _next(self) -> tuple[list[tuple[bytes, Written]], bool]:
@@ -174,6 +175,12 @@ class AuditFile:
     def _open(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(self._path, flags, 0o600)
+
+    def _sync_if_possible(self, seconds: float) -> None:
+        try:
+            self._sync(seconds)
+        except OSError as error:
+            self._complain("the audit log cannot be forced to the disk", error)
 
     def _sync(self, seconds: float) -> None:
         now = time.monotonic()

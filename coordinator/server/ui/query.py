@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import aiohttp
 import msgspec
 from fastapi import Request, Response
 
@@ -22,6 +23,7 @@ from coordinator.server.authentication import identity_of
 from coordinator.server.node import json_response
 from coordinator.server.problems import ProblemError
 from coordinator.server.query_access import QueryAccess, owner_of
+from coordinator.server.settings import Cluster
 from coordinator.server.ui.charts import stacked
 from coordinator.server.ui.error_place import marked_lines
 from coordinator.server.ui.page import Context, Pages, see_other, wants_page
@@ -52,6 +54,7 @@ class QueryPage:
     access: QueryAccess
     history: HistoryReader | None
     pages: Pages
+    cluster: Cluster | None = None
 
     async def show(self, request: Request) -> Response:
         """JSON for clients that ask for it."""
@@ -108,13 +111,27 @@ class QueryPage:
     async def kill(self, request: Request) -> Response:
         """A form of the page: the reason is what the query's owner reads."""
         fields = await self.pages.tokens.form(request, _FORM)
-        query = self.dispatcher.registry.get(fields.get("query", ""))
+        query_id, reason = fields.get("query", ""), fields.get("reason", "").strip()[:_REASON]
+        query = self.dispatcher.registry.get(query_id)
         if query is None:
-            raise ProblemError(404, "Query not found")
-        await self.access.check_kill(request, query)
-        reason = fields.get("reason", "").strip()[:_REASON]
-        query.fail(killed(reason))
-        return see_other(f"query.html?{query.id}")
+            await self._kill_elsewhere(request, query_id, reason)
+        else:
+            await self.access.check_kill(request, query)
+            query.fail(killed(reason))
+        return see_other(f"query.html?{query_id}")
+
+    async def _kill_elsewhere(self, request: Request, query_id: str, reason: str) -> None:
+        """By the coordinator that runs it, which asks its access control. Raises ProblemError."""
+        status = None
+        if self.cluster is not None:
+            try:
+                status = await self.cluster.owners.kill(query_id, reason, identity_of(request))
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise ProblemError(503, f"The coordinator of query {query_id} cannot be reached") from error
+        if status not in (200, 409):
+            raise ProblemError(
+                403 if status == 403 else 404, "Query not found" if status != 403 else "Cannot kill query"
+            )
 
 
 def _context(record: Record, drawing: Drawing | None) -> dict[str, object]:

@@ -88,7 +88,7 @@ def ui_router(
     procedures = ProceduresPages(statements, sources.procedures, pages)
     maintenance = MaintenancePage(statements, pages)
     editor = EditorPage(statements, protocol, pages)
-    one = QueryPage(dispatcher, access, settings.history, pages)
+    one = QueryPage(dispatcher, access, settings.history, pages, settings.cluster)
     entry = LoginPage(authentication, oauth2, pages)
     activity, identity = life.activity, (node.node_id, settings.cluster)
     overview = OverviewPage(dispatcher, lifecycle, access, activity, sources.parts, pages, *identity)
