@@ -200,6 +200,7 @@ def _maintaining(parts: Parts, metrics: CollectorRegistry) -> Running:
         config.node.data_dir,
         governed.rules,
         (lambda: True) if around.clustering is None else around.clustering.maintains,
+        None if around.clustering is None else around.clustering.work,
     )
     parts.dispatcher.on_ended(made.query_ended)
     governed.catalogs.maintenance = made.view
