@@ -13,6 +13,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import TypeVar
 
+import msgspec
 from sqlalchemy import Engine, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
@@ -98,4 +99,4 @@ class SharedLogins:
 
     def _unsealed(self, hashed: str, sealed: str) -> Login | None:
         content = self._sealing.open(hashed, sealed)
-        return None if content is None else Login(**content)
+        return None if content is None else msgspec.convert(content, Login)

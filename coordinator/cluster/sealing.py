@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 from joserfc import jwe
 from joserfc.errors import JoseError
@@ -19,15 +19,15 @@ class Sealing:
     def __init__(self, secret: str, purpose: str) -> None:
         self._key = OctKey.import_key(sha256(f"{purpose}\0{secret}".encode()).digest())
 
-    def seal(self, name: str, content: dict[str, Any]) -> str:
+    def seal(self, name: str, content: Mapping[str, object]) -> str:
         """With the name of its row in it, so that whoever can write the database cannot exchange rows."""
         return jwe.encrypt_compact(_HEADER, json.dumps({"": name, **content}), self._key)
 
-    def open(self, name: str, sealed: str) -> dict[str, Any] | None:
+    def open(self, name: str, sealed: str) -> dict[str, object] | None:
         """None for what another secret has sealed, or another row held."""
         try:
             plain = jwe.decrypt_compact(sealed, self._key, algorithms=["dir", "A256GCM"]).plaintext or b"{}"
-            content: dict[str, Any] = json.loads(plain)
+            content: dict[str, object] = json.loads(plain)
         except (JoseError, ValueError):
             return None
         return content if content.pop("", None) == name else None

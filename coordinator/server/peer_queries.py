@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
 import msgspec
 import structlog
@@ -26,7 +26,8 @@ MOST_QUERIES = 10_000
 """The newest of one coordinator."""
 SILENT_HEADER = "X-Procession-Silent-Nodes"
 """Names the coordinators whose queries are missing in an answer."""
-Infos = list[dict[str, Any]]
+T = TypeVar("T")
+Infos = list[dict[str, object]]
 _log = structlog.get_logger(__name__)
 
 
@@ -42,23 +43,24 @@ def only_peers(request: Request) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Generic[T]):
     """Decoded answers by the coordinator's ``node.id``, and those of which there is none."""
 
-    answers: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, T] = field(default_factory=dict)
     silent: tuple[str, ...] = ()
 
-    def infos(self) -> Infos:
-        """Of all, where each told a list of objects."""
-        return [info for found in self.answers.values() for info in found]
+
+def infos_of(others: Gathered[Infos]) -> Infos:
+    """Of all together."""
+    return [info for found in others.answers.values() for info in found]
 
 
-async def gathered(cluster: Cluster | None, request: Request, target: str, kind: Any) -> Gathered:
+async def gathered(cluster: Cluster | None, request: Request, target: str, kind: type[T]) -> Gathered[T]:
     """What the other coordinators answer to ``target``, for the user of ``request``; nothing for one of them."""
     if cluster is None or from_peer(request):
         return Gathered()
     found: Everywhere = await cluster.owners.everywhere(target, identity_of(request), uris_of(request).base)
-    decoded: dict[str, Any] = {}
+    decoded: dict[str, T] = {}
     for node, body in found.answers.items():
         try:
             decoded[node] = msgspec.json.decode(body, type=kind)
@@ -69,7 +71,12 @@ async def gathered(cluster: Cluster | None, request: Request, target: str, kind:
 
 def newest_first(infos: Infos) -> Infos:
     """Of several lists of ``/v1/query``."""
-    return sorted(infos, key=lambda info: str(info["queryStats"]["createTime"]), reverse=True)
+    return sorted(infos, key=_created, reverse=True)
+
+
+def _created(info: Mapping[str, object]) -> str:
+    stats = info["queryStats"]
+    return str(stats["createTime"]) if isinstance(stats, dict) else ""
 
 
 @dataclass(frozen=True, slots=True)

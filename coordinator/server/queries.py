@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -15,7 +15,15 @@ from coordinator.dispatch.info import basic_query_info, query_info, query_state_
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.dispatch.states import QueryState
 from coordinator.server.node import json_response
-from coordinator.server.peer_queries import MOST_QUERIES, SILENT_HEADER, Gathered, Infos, gathered, newest_first
+from coordinator.server.peer_queries import (
+    MOST_QUERIES,
+    SILENT_HEADER,
+    Gathered,
+    Infos,
+    gathered,
+    infos_of,
+    newest_first,
+)
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import Cluster
@@ -69,11 +77,11 @@ class QueryRoutes:
             return json_response([basic_query_info(query, base) for query in queries[:limit]])
         most = min(limit or MOST_QUERIES, MOST_QUERIES)
         mine = [basic_query_info(query, base) | {"nodeId": self.node_id} for query in queries[:most]]
-        others = Gathered()
+        others: Gathered[Infos] = Gathered()
         if not include_local_query_only:
             asked = {"limit": str(most)} | ({} if state is None else {"state": state})
             others = await gathered(self.cluster, request, f"/v1/query?{urlencode(asked)}", Infos)
-        return _told(newest_first([*mine, *others.infos()])[:most], others)
+        return _told(newest_first([*mine, *infos_of(others)])[:most], others)
 
     async def one(self, request: Request, query_id: str) -> Response:
         """Everything known, the timeline of the ten verbs included; 410 once forgotten."""
@@ -108,10 +116,10 @@ class QueryRoutes:
         queries = await self.access.visible(request, self.dispatcher.registry)
         mine = [query_state_info(query) for query in queries if not query.state.done]
         others = await gathered(self.cluster, request, "/v1/queryState", Infos)
-        return _told([*mine, *others.infos()], others)
+        return _told([*mine, *infos_of(others)], others)
 
 
-def _told(infos: Sequence[dict[str, Any]], others: Gathered) -> Response:
+def _told(infos: Infos, others: Gathered[Infos]) -> Response:
     """With a header that names the coordinators whose queries are missing."""
     answer = json_response(infos)
     if others.silent:

@@ -72,7 +72,7 @@ class QueriesPage:
     async def show(self, request: Request) -> Response:
         wanted = asked(request.query_params)
         visible = Visible(self.access.control, identity_of(request))
-        others = Gathered()
+        others: Gathered[Part] = Gathered()
         if not wanted.past:
             others = await gathered(self.cluster, request, f"{PEER_LIST}?{request.url.query}", Part)
 
@@ -108,7 +108,7 @@ class QueriesPage:
         node = "" if self.cluster is None else self.node_id
         return Part(len(found), tuple((sorting(query), listed(query, node)) for query in found[: pages * PAGE_SIZE]))
 
-    def _present(self, wanted: Asked, visible: Visible, others: Gathered) -> dict[str, object]:
+    def _present(self, wanted: Asked, visible: Visible, others: Gathered[Part]) -> dict[str, object]:
         number = min(max(1, _number(wanted)), _MOST_PAGES if self.cluster is None else _MOST_SHARED)
         parts = [self._part(wanted, visible, number), *others.answers.values()]
         total = sum(part.total for part in parts)
