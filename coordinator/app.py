@@ -14,6 +14,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from coordinator.clustering import Clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.dispatch.access import AuthorizedPlanner
 from coordinator.dispatch.events import access_denied
@@ -32,14 +33,16 @@ from coordinator.maintenance.create import create_maintenance
 from coordinator.parts import Parts, make_parts
 from coordinator.room_settings import flight_settings, gateway_settings, secrets_in
 from coordinator.security.access_control.audit import audit
+from coordinator.security.audit_log.file import AuditStats
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor
 from coordinator.server.app import create_server
+from coordinator.server.authentication import nothing_refused
 from coordinator.server.browser_guard import is_loopback
-from coordinator.server.settings import ServerSettings
+from coordinator.server.settings import Cluster, ServerSettings, nothing_done
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.telemetry.collectors import MaintenanceCollector
+from coordinator.telemetry.collectors import AuditCollector, MaintenanceCollector
 from coordinator.telemetry.registry import metrics_of
 from coordinator.ui_sources import include_below_ui, spark_state, ui_sources
 from coordinator.vocabulary.nesting import RECURSION_LIMIT
@@ -134,8 +137,12 @@ def _server_settings(parts: Parts) -> ServerSettings:
     around, governed = parts.around, parts.governed
     config, settings, clustering = around.config, around.config.coordinator, around.clustering
 
+    trail = None if around.auditing is None else around.auditing.trail
+
     def denied(error: ProcessionError, identity: Identity | None) -> None:
         audit(error, identity)
+        if trail is not None:
+            trail.access(error, identity)
         if error.code is ErrorCode.PERMISSION_DENIED:
             around.delivery.bus.publish(partial(access_denied, error, identity, None, around.redact))
 
@@ -152,21 +159,31 @@ def _server_settings(parts: Parts) -> ServerSettings:
             settings.principal_header,
             governed.control,
             config.internal.shared_secret,
+            None if clustering is None else clustering.logins(),
         ),
         access_control=governed.control,
         admit=governed.admit,
         admit_blocks=governed.control.rules_version is None,
         denied=denied,
+        done=nothing_done if trail is None else trail.done,
+        login_refused=nothing_refused if trail is None else trail.login,
         history=around.delivery.history,
-        cluster=None if clustering is None else clustering.cluster(parts.dispatcher.registry.__contains__),
+        cluster=None if clustering is None else _cluster(clustering, parts),
     )
+
+
+def _cluster(clustering: Clustering, parts: Parts) -> Cluster:
+    return clustering.cluster(parts.dispatcher.registry.__contains__, parts.managing.manager.follow_store)
 
 
 def _metrics(parts: Parts) -> CollectorRegistry:
     planning, engines = parts.planning, parts.engines
-    return metrics_of(
+    auditing = parts.around.auditing
+    found = metrics_of(
         planning.pool, planning.checkers, engines.spark, engines.sql, parts.governed.rules, parts.around.delivery.bus
     )
+    found.register(AuditCollector(AuditStats if auditing is None else auditing.file.stats))
+    return found
 
 
 def _maintaining(parts: Parts, metrics: CollectorRegistry) -> Running:
@@ -183,6 +200,7 @@ def _maintaining(parts: Parts, metrics: CollectorRegistry) -> Running:
         config.node.data_dir,
         governed.rules,
         (lambda: True) if around.clustering is None else around.clustering.maintains,
+        None if around.clustering is None else around.clustering.work,
     )
     parts.dispatcher.on_ended(made.query_ended)
     governed.catalogs.maintenance = made.view

@@ -6,32 +6,37 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import aiohttp
+import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
+from coordinator.cluster.catalogs import SharedCatalogs
 from coordinator.cluster.group_shares import GroupShares
+from coordinator.cluster.logins import SharedLogins
 from coordinator.cluster.membership import Membership
 from coordinator.cluster.slot_sharing import SharedSlots
 from coordinator.cluster.store import ClusterStore, Node
 from coordinator.cluster.work import ClusterWork
 from coordinator.config import CoordinatorConfig
-from coordinator.connectors.system.runtime import NodeState
+from coordinator.connectors.system.runtime import NodeState, QueryState
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.owner_forwarding import QueryOwners
+from coordinator.server.peer_queries import PEER_CATALOGS, PEER_QUERIES
 from coordinator.server.peers import PeerTokens
 from coordinator.server.settings import Cluster
 from coordinator.values.settings_files import find_file
 from shared.errors import ErrorCode, ProcessionError
 from shared.ids import new_suffix
 from shared.properties import ConfigurationError
-from shared.spi.access_control import AccessDeniedError, identity_of_session
+from shared.spi.access_control import AccessDeniedError, Identity, identity_of_session
 from shared.spi.session import Session
 
 _KILL_SECONDS = 20.0
+_LIST_SECONDS = 5.0
 _TERMS = 3
 """Heartbeats that may be lost before a coordinator is taken for gone, at least."""
 
@@ -46,10 +51,10 @@ class Clustering:
         self._owners: QueryOwners | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def cluster(self, is_known: Callable[[str], bool]) -> Cluster:
+    def cluster(self, is_known: Callable[[str], bool], look_at_catalogs: Callable[[], None]) -> Cluster:
         """What the server needs of it; ``is_known``: whether it has a query of an id."""
         self._owners = QueryOwners(self.membership, self.tokens, is_known, self._tls)
-        return Cluster(self.tokens, self._owners, self._claim)
+        return Cluster(self.tokens, self._owners, self._claim, look_at_catalogs)
 
     @asynccontextmanager
     async def joined(self) -> AsyncIterator[None]:
@@ -60,6 +65,22 @@ class Clustering:
             yield
         finally:
             await asyncio.to_thread(self.membership.leave)
+
+    def logins(self) -> SharedLogins:
+        """Logins under way, of all coordinators."""
+        return SharedLogins(self.work.engine, self.tokens.secret)
+
+    def catalogs(self) -> SharedCatalogs:
+        """Those that statements made, of all coordinators."""
+        return SharedCatalogs(self.work.engine, self.tokens.secret)
+
+    def tell_of_catalogs(self) -> None:
+        """Wait until the other coordinators have looked for catalogs, for seconds at most; they look again anyway."""
+        if self._owners is None or self._loop is None:
+            return
+        asked = self._owners.everywhere(PEER_CATALOGS, Identity("", None), "")
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(asked, self._loop).result(_LIST_SECONDS)
 
     def sharing(self, groups: ResourceGroups, interval: float) -> AbstractAsyncContextManager[None]:
         """The limits of resource groups are those of all coordinators meanwhile."""
@@ -86,6 +107,17 @@ class Clustering:
             case _:
                 return None
 
+    def queries(self, session: Session) -> list[QueryState]:
+        """Of the other coordinators that answer; blocks, and not the event loop."""
+        if self._owners is None or self._loop is None:
+            return []
+        asked = self._owners.everywhere(PEER_QUERIES, identity_of_session(session), "")
+        try:
+            found = asyncio.run_coroutine_threadsafe(asked, self._loop).result(_LIST_SECONDS)
+        except TimeoutError:
+            return []
+        return [query for body in found.answers.values() for query in _decoded(body)]
+
     def others(self) -> list[NodeState]:
         """The coordinators beside this one that live."""
         return [NodeState(n.node_id, n.address, n.version, "active") for n in self.membership.others()]
@@ -105,6 +137,14 @@ class Clustering:
         except SQLAlchemyError as error:
             message = "The database of the coordinators cannot be reached; try again"
             raise ProcessionError(ErrorCode.SERVER_STARTING_UP, message, retriable=True) from error
+
+
+def _decoded(body: bytes) -> list[QueryState]:
+    """Nothing of what a coordinator of another version says otherwise."""
+    try:
+        return msgspec.json.decode(body, type=list[QueryState])
+    except msgspec.DecodeError:
+        return []
 
 
 def load_clustering(

@@ -27,6 +27,7 @@ from coordinator.gateway.settings import GatewaySettings
 from coordinator.history.settings import HistorySettings
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.security.access_control.settings import AccessControlFiles
+from coordinator.security.audit_log.settings import AuditSettings
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
@@ -268,6 +269,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     HistorySettings,
     ClusterSettings,
     EventSettings,
+    AuditSettings,
     TracingSettings,
     SparkSettings,
     CatalogSettings,
@@ -294,6 +296,7 @@ class CoordinatorConfig(Settings):
     local: LocalSettings = LocalSettings.model_validate({})
     history: HistorySettings = HistorySettings.model_validate({})
     cluster: ClusterSettings = ClusterSettings.model_validate({})
+    audit: AuditSettings = AuditSettings.model_validate({})
     events: EventSettings = EventSettings.model_validate({})
     tracing: TracingSettings = TracingSettings.model_validate({})
     spark: SparkSettings
@@ -337,6 +340,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         local=parse_settings(LocalSettings, properties),
         history=parse_settings(HistorySettings, properties),
         cluster=parse_settings(ClusterSettings, properties),
+        audit=parse_settings(AuditSettings, properties),
         events=events,
         tracing=parse_settings(TracingSettings, properties),
         spark=parse_settings(SparkSettings, properties).model_copy(update={"conf": passed}),

@@ -34,6 +34,8 @@ async def _started(parts: Parts, maintaining: Running, serving: Running) -> Asyn
     engines, planning, around = parts.engines, parts.planning, parts.around
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(nullcontext() if around.clustering is None else around.clustering.joined())
+        auditing = around.auditing
+        await stack.enter_async_context(nullcontext() if auditing is None else auditing.running())
         # Before all others, so that it is the last of them to stop: what ends while the service stops is told of too.
         around.delivery.bus.start()
         stack.push_async_callback(asyncio.to_thread, around.delivery.bus.close)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import structlog
+
 from coordinator.config import CoordinatorConfig
-from coordinator.connectors.managed import CatalogManager
+from coordinator.connectors.managed import CatalogManager, CatalogStore
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.planner_factory import PlannerFactory
@@ -17,7 +19,10 @@ from coordinator.room_settings import secrets_of_catalogs, spark_settings
 from coordinator.security.access_control.catalog_controls import CatalogControls
 from coordinator.security.redaction import Redactor
 from coordinator.validation.own_loop import PoolOnItsOwnLoop
+from coordinator.vocabulary.planned_statement import ManageCatalog
+from shared.errors import ProcessionError
 
+_log = structlog.get_logger(__name__)
 _PLANNERS_SECONDS = 30.0
 """A loop that is about to end may never answer."""
 
@@ -33,7 +38,12 @@ class ManagedCatalogs:
         pool: PoolOnItsOwnLoop,
         spark: SparkEngine,
         redact: Redactor,
+        store: CatalogStore | None = None,
+        tell_others: Callable[[], None] = lambda: None,
     ) -> None:
+        """``store``: that of several coordinators; ``tell_others`` waits until they have looked into it."""
+        self._store = store if config.catalog_management.by_statements else None
+        self._tell_others = tell_others
         self._config, self._catalogs, self._factory = config, catalogs, factory
         self._pool, self._spark, self._redact = pool, spark, redact
         self._settings = config.catalog_management
@@ -41,14 +51,16 @@ class ManagedCatalogs:
         control = catalogs.access.control
         rules = control.check_rules if isinstance(control, CatalogControls) else lambda _name, _properties: None
         folder, data_dir = config.etc / "catalog", config.node.data_dir
-        self.manager = CatalogManager(catalogs, folder, data_dir, self._settings, rules)
+        self.manager = CatalogManager(catalogs, folder, data_dir, self._settings, rules, self._store)
         self.manager.changed = self._changed
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
         """While it lasts, changed files are followed, where the settings say so."""
         self._loop = asyncio.get_running_loop()
-        task = asyncio.create_task(self._follow()) if self._settings.by_files else None
+        await asyncio.to_thread(self.manager.follow_store)
+        follows = self._settings.by_files or self._store is not None
+        task = asyncio.create_task(self._follow()) if follows else None
         try:
             yield
         finally:
@@ -57,10 +69,24 @@ class ManagedCatalogs:
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
 
+    def carry_out(self, work: ManageCatalog) -> None:
+        """A statement's change, here and on the other coordinators that answer. Raises ProcessionError."""
+        self.manager.carry_out(work)
+        if self._store is not None:
+            self._tell_others()
+
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(self._settings.refresh_interval)
-            await asyncio.to_thread(self.manager.follow_files)
+            await asyncio.to_thread(self._look)
+
+    def _look(self) -> None:
+        try:
+            self.manager.follow_store()
+        except ProcessionError as error:
+            _log.warning("catalogs of other coordinators cannot be looked for", reason=error.message)
+        if self._settings.by_files:
+            self.manager.follow_files()
 
     def _changed(self) -> None:
         """In the thread that changed them; the statement that did so ends once all know."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from coordinator.auditing import Auditing, load_auditing
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
@@ -18,6 +19,7 @@ from coordinator.config import CoordinatorConfig
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.access import AuthorizedPlanner, admitted, check_kill, may_view
+from coordinator.dispatch.audited import AuditedPlanner
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.events import QueryEvents
 from coordinator.dispatch.runtime_state import DispatcherState
@@ -43,7 +45,8 @@ from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.own_loop import PoolOnItsOwnLoop
 from coordinator.validation.pool import ValidationPool
-from shared.spi.access_control import SystemAccessControl
+from shared.errors import ProcessionError
+from shared.spi.access_control import SystemAccessControl, identity_of_session
 from shared.spi.event_listener import ListenerContext
 from shared.spi.session import Session
 
@@ -57,6 +60,7 @@ class Surroundings:
     delivery: EventDelivery
     clustering: Clustering | None
     redact: Redactor
+    auditing: Auditing | None = None
 
     @property
     def node(self) -> NodeInfo:
@@ -78,7 +82,7 @@ class Planning:
     """``planner`` keeps plans; ``pool`` makes each anew."""
 
     pool: PoolOnItsOwnLoop
-    planner: AuthorizedPlanner
+    planner: AuditedPlanner
     factory: PlannerFactory
     checkers: PlanCheckers
 
@@ -112,7 +116,7 @@ def make_parts(config: CoordinatorConfig, address: str, version: str, redact: Re
     planning = _planning(around, governed)
     engines = _engines(around, governed, planning)
     catalogs = governed.catalogs
-    managing = ManagedCatalogs(config, catalogs, planning.factory, planning.pool, engines.spark, redact)
+    managing = _managing(around, catalogs, planning, engines)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = _dispatcher(around, governed, planning, _executor(config, governed, engines, managing), groups)
@@ -121,12 +125,19 @@ def make_parts(config: CoordinatorConfig, address: str, version: str, redact: Re
     return parts
 
 
+def _managing(around: Surroundings, catalogs: Catalogs, planning: Planning, engines: Engines) -> ManagedCatalogs:
+    made = (around.config, catalogs, planning.factory, planning.pool, engines.spark, around.redact)
+    if around.clustering is None:
+        return ManagedCatalogs(*made)
+    return ManagedCatalogs(*made, around.clustering.catalogs(), around.clustering.tell_of_catalogs)
+
+
 def _surroundings(config: CoordinatorConfig, address: str, version: str, redact: Redactor) -> Surroundings:
     node = config.node
     service = ListenerContext(address, version, node.environment, node.node_id, node.data_dir)
     delivery = load_event_delivery(config, service)
     clustering = load_clustering(config, address, version, delivery.settle)
-    return Surroundings(config, service, delivery, clustering, redact)
+    return Surroundings(config, service, delivery, clustering, redact, load_auditing(config, redact))
 
 
 def _governed(around: Surroundings) -> Governed:
@@ -140,8 +151,15 @@ def _governed(around: Surroundings) -> Governed:
     control = catalogs.access.control
     given = load_session_properties(config.etc, PROPERTIES)
 
+    trail = None if around.auditing is None else around.auditing.trail
+
     def admit(session: Session) -> Session:
-        return admitted(control, session, catalogs.all_names(), given)
+        try:
+            return admitted(control, session, catalogs.all_names(), given)
+        except ProcessionError as error:
+            if trail is not None:
+                trail.access(error, identity_of_session(session), session.query_id or None)
+            raise
 
     return Governed(catalogs, control, admit, rules)
 
@@ -170,9 +188,9 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
     control, catalogs = governed.control, governed.catalogs
     planning = PoolOnItsOwnLoop(pool)
     kept = KeptPlans(planning, version=lambda: control.rules_version, catalogs=lambda: catalogs.version)
-    return Planning(
-        planning, AuthorizedPlanner(kept, control), factory, PlanCheckers(load_plan_checkers(providers, defaults))
-    )
+    trail = None if around.auditing is None else around.auditing.trail
+    planner = AuditedPlanner(AuthorizedPlanner(kept, control), trail)
+    return Planning(planning, planner, factory, PlanCheckers(load_plan_checkers(providers, defaults)))
 
 
 def _engines(around: Surroundings, governed: Governed, planning: Planning) -> Engines:
@@ -195,7 +213,7 @@ def _executor(config: CoordinatorConfig, governed: Governed, engines: Engines, m
         engines.explainer,
         engines.jobs,
         engines.sql.embedded if config.embedded.processes else None,
-        managing.manager.carry_out,
+        managing.carry_out,
     )
 
 

@@ -13,9 +13,9 @@ from textwrap import TextWrapper
 from msgspec import convert
 from msgspec.structs import replace
 
-from coordinator.explain.describe import describe, table_name
+from coordinator.explain.describe import describe
 from coordinator.explain.expressions import expression_text
-from coordinator.explain.table import scan_lines
+from coordinator.explain.table import scan_lines, table_name
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     AssignUniqueId,
@@ -126,7 +126,7 @@ def _scan(node: TableScanNode) -> list[str]:
     columns = {variable_of_key(key).name: handle for key, handle in node.assignments.items()}
     shown = [f"{v.name}" for v in node.outputVariables]
     assert columns.keys() >= {*shown}
-    _, table = table_name(node)
+    _, table = table_name(node.table)
     return [f"Scan[{table}: {', '.join(shown)}]", *_layout(node)]
 
 

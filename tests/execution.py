@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coordinator.dispatch.failures import canceled, killed
 from coordinator.engine.execution import QueryProgress
+from coordinator.explain.operators import Operator
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 
@@ -27,6 +28,7 @@ class FakeExecution:
     update_count: int | None = None
     error: ProcessionError | None = None
     engine: tuple[str, str] | None = None
+    operators: list[Operator] = field(default_factory=list)
     _callbacks: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -44,6 +46,9 @@ class FakeExecution:
 
     def ran_on(self, engine: str, why: str) -> None:
         self.engine = (engine, why)
+
+    def report_operators(self, operators: Sequence[Operator]) -> None:
+        self.operators = list(operators)
 
     def check_cancelled(self) -> None:
         if self.error is not None:

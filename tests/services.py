@@ -52,6 +52,8 @@ def quiet_service(home: Path) -> Iterator[Service]:
     """Catalogs ``iceberg`` and ``tpch``; Spark is never started."""
     etc = write_etc(home / "etc", spark=False, planners=2)
     (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    with (etc / "config.properties").open("a") as config:
+        config.write("audit-log.enabled=true\naudit-log.required=true\n")
     service = start_service(etc, home / "data", home / "log", cold=True)
     try:
         yield service

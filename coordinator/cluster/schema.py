@@ -9,6 +9,7 @@ from sqlalchemy import (
     Connection,
     DateTime,
     Engine,
+    Identity,
     Index,
     Integer,
     MetaData,
@@ -64,6 +65,24 @@ GROUP_SHARES = Table(
 
 ``path`` is the ``row_name`` of the group's.
 """
+LOGINS = Table(
+    "cluster_logins",
+    METADATA,
+    Column("hashed", String(64), primary_key=True),
+    Column("sealed", Text, nullable=False),
+    Column("ended", Boolean, nullable=False),
+    Column("until", DateTime(timezone=True), nullable=False),
+)
+"""Logins by OAuth2 that are under way, by the hash of an id that the client alone knows; encrypted."""
+CATALOGS = Table(
+    "cluster_catalogs",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("version", BigInteger, Identity(), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("changed", DateTime(timezone=True), nullable=False),
+)
+"""Catalogs that statements made; a version is never given out twice. Encrypted: passwords may stand in them."""
 _INDEXES = (Index("cluster_placed_queries_placed", PLACED.c.placed),)
 
 
@@ -75,7 +94,11 @@ def _second(connection: Connection) -> None:
     METADATA.create_all(connection, [GROUP_SHARES])
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _second)
+def _third(connection: Connection) -> None:
+    METADATA.create_all(connection, [LOGINS, CATALOGS])
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)
 """In their order."""
 _LOCK = 0x70726F64
 

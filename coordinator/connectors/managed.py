@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Literal
+from typing import Literal, Protocol
 
 import structlog
 from pydantic import Field
@@ -65,12 +65,47 @@ class CatalogSettings(Settings):
         return self.management == "dynamic" and self.store == "file"
 
 
+@dataclass(frozen=True, slots=True)
+class SharedDefinition:
+    """``version`` is another where a catalog was dropped and made again."""
+
+    version: int
+    definition: CatalogDefinition
+
+
+class CatalogStore(Protocol):
+    """Where several coordinators keep the catalogs that statements made. Every method raises ProcessionError."""
+
+    def all(self) -> Mapping[str, SharedDefinition]: ...
+
+    def add(self, name: str, definition: CatalogDefinition) -> int | None:
+        """The version of what is new; None where one of this name is there."""
+        ...
+
+    def replace(self, name: str, version: int, definition: CatalogDefinition) -> int | None:
+        """The new version; None where another than ``version`` is there, or none."""
+        ...
+
+    def remove(self, name: str) -> None: ...
+
+
 class CatalogManager:
-    """Thread-safe; its methods block. ``changed`` is called after each change, in the thread that made it."""
+    """Thread-safe; its methods block. ``changed`` is called after each change, in the thread that made it.
+
+    With a ``store`` it has the catalogs that statements made on any coordinator, and files those of the configuration.
+    """
 
     def __init__(
-        self, catalogs: Catalogs, folder: Path, data_dir: Path, settings: CatalogSettings, check_rules: CheckRules
+        self,
+        catalogs: Catalogs,
+        folder: Path,
+        data_dir: Path,
+        settings: CatalogSettings,
+        check_rules: CheckRules,
+        store: CatalogStore | None = None,
     ) -> None:
+        self._store = store
+        self._versions: dict[str, int] = {}
         self._catalogs, self._folder, self._data_dir = catalogs, folder, data_dir
         self._settings, self._check_rules = settings, check_rules
         self.changed: Callable[[], None] = lambda: None
@@ -90,6 +125,44 @@ class CatalogManager:
                     self._edit(work.catalog, work.definition)
                 case None:
                     self._drop(work.catalog, lenient=work.lenient)
+
+    def follow_store(self) -> None:
+        """Take over what other coordinators made and dropped; one that cannot be made here is told, and tried again."""
+        if self._store is None:
+            return
+        with self._lock, acting_for_itself():
+            found = self._store.all()
+            if {name: each.version for name, each in found.items()} == self._versions:
+                return
+            configs = {config.name: config for config in self._catalogs.configs()}
+            gone = [name for name in self._versions if name not in found]
+            for name in gone:
+                configs.pop(name, None)
+                del self._versions[name]
+                _log.info("catalog dropped on another coordinator", catalog=name)
+            made = self._shared(found, configs)
+            if made or gone:
+                self._install(tuple(configs.values()), made)
+
+    def _shared(self, found: Mapping[str, SharedDefinition], configs: dict[str, CatalogConfig]) -> dict[str, Connector]:
+        """New definitions go into ``configs``; their connectors."""
+        made = {}
+        for name, shared in found.items():
+            if self._versions.get(name) == shared.version:
+                continue
+            if name in configs and name not in self._versions:
+                _log.error("a file defines a catalog that a statement has made on another coordinator", catalog=name)
+                continue
+            try:
+                file = self._folder / f"{name}.properties"
+                text, given = _text(shared.definition), shared.definition.properties
+                configs[name], made[name] = self._defined(f"Cannot create catalog '{name}'", file, text, given)
+            except ProcessionError as error:
+                _log.error("a catalog of another coordinator cannot be made here", catalog=name, reason=error.message)
+                continue
+            self._versions[name] = shared.version
+            _log.info("catalog of another coordinator added", catalog=name)
+        return made
 
     def follow_files(self) -> None:
         """Take over what changed under the folder; a file that is wrong is told, and its catalog stays as it was."""
@@ -132,10 +205,14 @@ class CatalogManager:
                 return
             raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Catalog '{name}' already exists")
         file = self._folder / f"{name}.properties"
-        lines = [("connector.name", definition.connector), *definition.properties]
-        text = "# Made by CREATE CATALOG\n" + "".join(f"{key}={value}\n" for key, value in lines)
+        text = _text(definition)
         config = self._defined(f"Cannot create catalog '{name}'", file, text, definition.properties)
-        if self._settings.store == "file":
+        if self._store is not None:
+            version = self._store.add(name, definition)
+            if version is None:
+                raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Catalog '{name}' already exists")
+            self._versions[name] = version
+        elif self._settings.store == "file":
             self._write(file, text)
         self._install((*self._catalogs.configs(), config[0]), {name: config[1]})
         _log.info("catalog created", catalog=name, connector=definition.connector)
@@ -145,18 +222,32 @@ class CatalogManager:
         known = {config.name: config for config in self._catalogs.configs()}
         if name not in known:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Catalog '{name}' does not exist")
-        kept = self._settings.store == "file"
+        if self._store is not None and name not in self._versions:
+            raise _of_a_file(name, "change it there")
+        kept = self._settings.store == "file" and self._store is None
         file = next((f for f in _stamps(self._folder) if f.stem.lower() == name), self._folder / f"{name}.properties")
-        said = _said(known[name])
-        plain = [("connector.name", said[0]), *said[1].items()]
-        text = _read(file) if kept else "".join(f"{key}={value}\n" for key, value in plain)
-        text = _edited(text, dict(edit.properties))
+        connector, properties = _said(known[name])
+        plain = "".join(f"{key}={value}\n" for key, value in [("connector.name", connector), *properties.items()])
+        text = _edited(_read(file) if kept else plain, dict(edit.properties))
         given = [(key, value) for key, value in edit.properties if value is not None]
         known[name], made = self._defined(f"Cannot alter catalog '{name}'", file, text, given)
         if kept:
             self._write(file, text, over=True)
+        elif self._store is not None:
+            self._replace(name, known[name])
         self._install(tuple(known.values()), {name: made})
         _log.info("catalog altered", catalog=name)
+
+    def _replace(self, name: str, config: CatalogConfig) -> None:
+        """In the store of all coordinators, where nobody may have dropped it meanwhile."""
+        assert self._store is not None
+        connector, properties = _said(config)
+        version = self._store.replace(
+            name, self._versions[name], CatalogDefinition(connector, tuple(properties.items()))
+        )
+        if version is None:
+            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, f"Catalog '{name}' was changed meanwhile; try again")
+        self._versions[name] = version
 
     def _defined(
         self, failed: str, file: Path, text: str, given: Sequence[tuple[str, str]]
@@ -216,7 +307,12 @@ class CatalogManager:
             if lenient:
                 return
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Catalog '{name}' does not exist")
-        if self._settings.store == "file":
+        if self._store is not None:
+            if name not in self._versions:
+                raise _of_a_file(name, "take that away on all coordinators")
+            self._store.remove(name)
+            del self._versions[name]
+        elif self._settings.store == "file":
             try:
                 for file in _stamps(self._folder):
                     if file.stem.lower() == name:
@@ -230,6 +326,15 @@ class CatalogManager:
     def _install(self, configs: Sequence[CatalogConfig], made: Mapping[str, Connector]) -> None:
         self._catalogs.replace(configs, made)
         self.changed()
+
+
+def _of_a_file(name: str, advice: str) -> ProcessionError:
+    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"Catalog '{name}' comes from a file: {advice}")
+
+
+def _text(definition: CatalogDefinition) -> str:
+    lines = [("connector.name", definition.connector), *definition.properties]
+    return "# Made by CREATE CATALOG\n" + "".join(f"{key}={value}\n" for key, value in lines)
 
 
 def _said(config: CatalogConfig) -> tuple[str, dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from coordinator.dispatch.ports import StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import QueryProgress
+from coordinator.explain.operators import Operator
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
 from coordinator.vocabulary.trace_context import begin_tracing
@@ -26,6 +27,7 @@ from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
 
 _FEW_ROWS = 100
+_MOST_OPERATORS = 2000
 _SHORT_TEXT = 1000
 _PLAIN = (bool, int, float)
 _LOST = (ErrorCode.REMOTE_HOST_GONE, ErrorCode.REMOTE_TASK_ERROR)
@@ -54,6 +56,9 @@ class QueryExecution:
 
     def ran_on(self, engine: str, why: str) -> None:
         self._query.ran_on = (engine, why)
+
+    def report_operators(self, operators: Sequence[Operator]) -> None:
+        self._query.operators = tuple(operators[:_MOST_OPERATORS])
 
     def check_cancelled(self) -> None:
         if self._query.state.done:

@@ -39,8 +39,6 @@ async def shown_plan(planned: PlannedStatement, query: Query) -> PlannedStatemen
                 return planned
             column = Column(planned.columns[0].name, f"varchar({len(shown)})")
             return replace(planned, columns=(column,), work=ReturnRows(((shown,),)))
-        case ExplainAnalyze(text=text) as work:
-            return replace(planned, work=replace(work, text=await _aside(text, hide)))
     return planned
 
 

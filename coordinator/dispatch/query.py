@@ -20,6 +20,7 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
 from coordinator.engine.execution import QueryProgress
+from coordinator.explain.operators import Operator
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted, shown_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
@@ -102,6 +103,8 @@ class Query:
         self.runs_again = 0
         self.ran_on: tuple[str, str] | None = None
         """The engine and why, where it is not the one that was planned."""
+        self.operators: tuple[Operator, ...] = ()
+        """What the engine measured of its own."""
         self.verdicts: list[FragmentVerdictInfo] = []
         self.resource_group: tuple[str, ...] = ()
         self.limits = NO_LIMITS
@@ -247,6 +250,7 @@ class Query:
         if planned is not None and planned.work != _NO_WORK:
             plans = replace(planned, initial_plan=None, logical_plan=None, subplan=None, work=_NO_WORK)
             self.planned = replace(plans, verb_seconds={}, table_versions=(), accesses=(), facts=None)
+        self.operators = ()
         self.buffer = _drained()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:

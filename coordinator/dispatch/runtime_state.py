@@ -21,6 +21,10 @@ class OtherCoordinators(Protocol):
 
     def others(self) -> Sequence[NodeState]: ...
 
+    def queries(self, session: Session) -> Sequence[QueryState]:
+        """Of those that answer, what a session's statements may see."""
+        ...
+
     def kill(self, session: Session, query_id: str, message: str) -> bool | None:
         """As ``RuntimeState.kill``, for a query of one of them."""
         ...
@@ -54,9 +58,13 @@ class DispatcherState:
         return [self._node(), *(() if self._others is None else self._others.others())]
 
     def queries(self) -> Sequence[QueryState]:
-        """Every remembered query that the statement at work may see, oldest first."""
-        session = current_session()
-        return [_state(query) for query in self._dispatcher.registry if self._may_view(session, query.session)]
+        """Every remembered query that the statement at work may see, on all coordinators, oldest first."""
+        session, node = current_session(), self._node().node_id
+        registry = self._dispatcher.registry
+        mine = [state_of(query, node) for query in registry if self._may_view(session, query.session)]
+        if self._others is None or session is None:
+            return mine
+        return sorted((*mine, *self._others.queries(session)), key=lambda query: query.created)
 
     def kill(self, session: Session, query_id: str, message: str) -> bool | None:
         """Implements ``RuntimeState.kill``."""
@@ -76,11 +84,13 @@ class DispatcherState:
         return True
 
 
-def _state(query: Query) -> QueryState:
+def state_of(query: Query, node_id: str) -> QueryState:
+    """A query of the coordinator ``node_id`` now."""
     stats = statement_stats(query)
     timeline = query.timeline.seconds()
     return QueryState(
         query_id=query.id,
+        node_id=node_id,
         state=query.state.value,
         user=query.session.user,
         source=query.session.source,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from coordinator.explain.operators import Operator
 from shared.spi.session import Session
 
 
@@ -43,6 +44,10 @@ class Execution(Protocol):
 
     def ran_on(self, engine: str, why: str) -> None:
         """Another engine than the planned one runs it."""
+        ...
+
+    def report_operators(self, operators: Sequence[Operator]) -> None:
+        """What the engine's operators did, once all rows have come."""
         ...
 
     def check_cancelled(self) -> None:

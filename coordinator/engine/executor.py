@@ -21,10 +21,11 @@ from coordinator.engine.fetch_rows import SparkReads, fetch_rows
 from coordinator.engine.inputs import SparkInput, file_scans, local_inputs, spark_inputs
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.local_inputs import LocalInput
-from coordinator.engine.measured import Operator, explain_analyze
+from coordinator.engine.measured import explain_analyze, with_tables
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
 from coordinator.engine.vended_keys import with_newer_keys
+from coordinator.explain.operators import Operator
 from coordinator.kernels.file_scan import FileScan
 from coordinator.values.arrow_types import rows_to_batch
 from coordinator.vocabulary.planned_statement import (
@@ -63,7 +64,13 @@ _SPARK_MAY = frozenset(
 class LocalSql(Protocol):
     """DuckDB behind ``coordinator.engine.processes``, or ``coordinator.engine.local`` in this process."""
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[LocalInput] = ()) -> Iterator[pa.RecordBatch]: ...
+    def run(
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[LocalInput] = (),
+        operators: list[Operator] | None = None,
+    ) -> Iterator[pa.RecordBatch]: ...
 
 
 class EmbeddedSql(Protocol):
@@ -76,6 +83,7 @@ class EmbeddedSql(Protocol):
         execution: Execution,
         inputs: Sequence[LocalInput] = (),
         most_bytes: int | None = None,
+        operators: list[Operator] | None = None,
     ) -> Iterator[pa.RecordBatch]: ...
 
 
@@ -145,7 +153,8 @@ class Executor:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
             case ExplainAnalyze() as explained:
                 run = partial(self._measured, planned, explained, execution)
-                text = explain_analyze(explained, run)
+                text, operators = explain_analyze(explained, run)
+                execution.report_operators(operators)
                 yield rows_to_batch(planned.columns, [[text]])
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
@@ -167,10 +176,12 @@ class Executor:
             case _:
                 assert_never(planned.work)
 
-    def _locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
+    def _locally(
+        self, work: RunLocally, execution: Execution, operators: list[Operator] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         delivered = False
         try:
-            for batch in self._run_locally(work, execution):
+            for batch in self._run_locally(work, execution, operators):
                 delivered = delivered or batch.num_rows > 0
                 yield batch
             return
@@ -180,36 +191,54 @@ class Executor:
             execution.check_cancelled()
             _LOG.info("%s: the embedded engine gave up, Spark runs it: %s", execution.query_id, error)
             execution.ran_on("spark", f"the embedded engine gave up: {error.message}")
-        yield from self._on_spark(work.otherwise, execution)
+        yield from self._on_spark(work.otherwise, execution, operators)
 
-    def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
+    def _run_locally(
+        self, work: RunLocally, execution: Execution, operators: list[Operator] | None
+    ) -> Iterator[pa.RecordBatch]:
         scans = {} if self._embedded is None else file_scans(work.inputs, self._catalogs)
         if scans:
-            yield from with_newer_keys(lambda: self._on_embedded(work, scans, execution), scans.values())
+            yield from with_newer_keys(lambda: self._on_embedded(work, scans, execution, operators), scans.values())
             return
         with local_inputs(work.inputs, self._catalogs, execution) as opened:
-            yield from self._local.run(work.sql, execution, opened)
+            yield from self._local.run(work.sql, execution, opened, operators)
 
     def _on_embedded(
-        self, work: RunLocally, scans: Mapping[str, FileScan], execution: Execution
+        self,
+        work: RunLocally,
+        scans: Mapping[str, FileScan],
+        execution: Execution,
+        operators: list[Operator] | None,
     ) -> Iterator[pa.RecordBatch]:
         """Databases are done with when this returns, however slowly its rows are read."""
         assert self._embedded is not None
         others = [made for made in work.inputs if made.name not in scans]
         with local_inputs(others, self._catalogs, execution) as opened:
-            return self._embedded.run(work.sql, scans, execution, opened, work.most_sent_bytes)
+            rows = self._embedded.run(work.sql, scans, execution, opened, work.most_sent_bytes, operators)
+        if operators is not None:
+            operators[:] = with_tables(operators, work.inputs, scans)
+        return rows
 
-    def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:
+    def _on_spark(
+        self, work: RunOnSpark, execution: Execution, operators: list[Operator] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Spark tells what its operators did with the rows, asked or not."""
+        found: list[Operator] = []
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
-            yield from self._spark.run(work.sql, execution, opened)
+            yield from self._spark.run(work.sql, execution, opened, found)
+        if operators is None:
+            execution.report_operators(found)
+        else:
+            operators.extend(found)
 
     def _measured(
         self, planned: PlannedStatement, explained: ExplainAnalyze, execution: Execution, operators: list[Operator]
     ) -> Iterator[pa.RecordBatch]:
         match explained.work:
-            case RunOnSpark(sql, inputs):
-                with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
-                    yield from self._spark.run(sql, execution, opened, operators)
+            case RunOnSpark() as work:
+                yield from self._on_spark(work, execution, operators)
+            case RunLocally() as work:
+                yield from self._locally(work, execution, operators)
             case FetchRows() as fetched:
                 yield from fetch_rows(fetched, execution, self._spark, self._catalogs, operators)
             case work:

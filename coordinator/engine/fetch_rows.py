@@ -21,9 +21,9 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.inputs import SparkInput, spark_inputs
 from coordinator.engine.local_inputs import ArrowInput
-from coordinator.engine.measured import Operator
 from coordinator.engine.row_lists import RowList, gather, row_list
 from coordinator.engine.wide_rows import MOST_HELD, KeptRows, TooLargeError, keep_rows, piece_of, pieces
+from coordinator.explain.operators import Operator
 from coordinator.kernels import lookup
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.ranges import Traffic
@@ -317,6 +317,7 @@ class _Progress:
         self.set_update_count = execution.set_update_count
         self.check_cancelled = execution.check_cancelled
         self.ran_on = execution.ran_on
+        self.report_operators = execution.report_operators
         self.on_cancel = execution.on_cancel
         self.kill = execution.kill
 

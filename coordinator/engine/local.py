@@ -21,6 +21,8 @@ from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_inputs import FilesInput, LocalInput
 from coordinator.engine.local_macros import MACROS
+from coordinator.engine.processes.profile import operators_of
+from coordinator.explain.operators import Operator
 from coordinator.kernels.functions.patience import interruptible
 from coordinator.values.python_functions import PythonFunction
 
@@ -45,13 +47,34 @@ class LocalEngine:
         self._lock = threading.Lock()
         self._known: set[PythonFunction] = set()
 
-    def run(self, sql: str, execution: Cancellable, inputs: Sequence[LocalInput] = ()) -> Iterator[pa.RecordBatch]:
+    def run(
+        self,
+        sql: str,
+        execution: Cancellable,
+        inputs: Sequence[LocalInput] = (),
+        operators: list[Operator] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """The result of one statement in DuckDB's dialect over ``inputs``; raises ProcessionError with Presto's texts.
 
-        Cancelling the execution interrupts the statement.
+        Cancelling the execution interrupts the statement. ``operators``, when given, is filled with what was measured.
         """
+        if operators is None:
+            yield from self.rows(sql, execution, inputs)
+            return
+        profiles: list[str] = []
+        yield from self.rows(sql, execution, inputs, profiles.append)
+        operators += [each for profile in profiles for each in operators_of(profile, {})]
+
+    def rows(
+        self,
+        sql: str,
+        execution: Cancellable,
+        inputs: Sequence[LocalInput] = (),
+        profile: Callable[[str], None] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The same; ``profile`` is called at the end with what the database measured."""
         execution.check_cancelled()
-        cursor = self._cursor(sql)
+        cursor = self._cursor(sql) if profile is None else self._profiled(sql)
         execution.on_cancel(partial(_interrupt, cursor))
         try:
             for made in inputs:
@@ -60,6 +83,8 @@ class LocalEngine:
                 reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
             while (batch := _next(reader, execution)) is not None:
                 yield batch
+            if profile is not None:
+                profile(cursor.get_profiling_information(format="json"))
         except duckdb.Error as error:
             execution.check_cancelled()
             raise presto_error(error) from error
@@ -90,7 +115,13 @@ class LocalEngine:
             register_functions(self._connection, sql, self._known)
             return self._connection.cursor()
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def _profiled(self, sql: str) -> duckdb.DuckDBPyConnection:
+        """A database for one statement: the configuration of the others is locked."""
+        connection = self._open("SET enable_profiling = 'no_output'")
+        register_functions(connection, sql, set())
+        return connection
+
+    def _open(self, setting: str = "") -> duckdb.DuckDBPyConnection:
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": self._memory_limit,
             "threads": self._threads,
@@ -104,6 +135,7 @@ class LocalEngine:
         connection.execute("SET TimeZone = 'UTC'")
         for macro in MACROS:
             connection.execute(macro)
+        connection.execute(setting)
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET lock_configuration = true")
         return connection

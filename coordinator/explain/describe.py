@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from coordinator.explain.expressions import expression_text, function_text, type_text
-from coordinator.explain.table import handle_text, scan_columns, scan_lines, selection_text, table_text
+from coordinator.explain.table import handle_text, qualified_table, scan_columns, scan_lines, selection_text, table_text
 from shared.plan import nodes
 from shared.plan.expressions import SourceLocation, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
@@ -301,19 +301,6 @@ def _table_finish(node: nodes.TableFinishNode) -> tuple[str, str, list[str]]:
     scan = next((n for n in walk(node) if rewrites and isinstance(n, nodes.TableScanNode)), None)
     target = "" if scan is None else f"[Optional[{qualified_table(scan)}]]"
     return "TableFinish", target, []
-
-
-def qualified_table(scan: nodes.TableScanNode) -> str:
-    """``catalog.schema.table`` of a scan, as far as its handle tells."""
-    schema, table = table_name(scan)
-    return ".".join(part for part in (scan.table.connectorId, schema, table) if part)
-
-
-def table_name(scan: nodes.TableScanNode) -> tuple[str, str]:
-    """Schema and table of a scan."""
-    handle: Mapping[str, Any] = scan.table.connectorHandle
-    iceberg = handle.get("icebergTableName") or {}
-    return str(handle.get("schemaName", "")), str(handle.get("tableName") or iceberg.get("tableName") or "")
 
 
 def _maintenance(node: nodes.DistributedMaintenanceNode) -> tuple[str, str, list[str]]:

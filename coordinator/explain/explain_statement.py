@@ -89,9 +89,11 @@ def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
         raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message)
     if planned.subplan is None or isinstance(planned.work, CallProcedure):
         raise _not_analyzed(statement)
-    text, as_json = _distributed(planned.subplan, statement.format), statement.format is ExplainFormat.JSON
-    work = ExplainAnalyze(planned.work, planned.columns, text, planned.verb_seconds, as_json)
-    return replace(planned, columns=(Column("Query Plan", "varchar"),), work=work, query_type="EXPLAIN")
+    as_json = statement.format is ExplainFormat.JSON
+    seconds = planned.verb_seconds
+    work = ExplainAnalyze(planned.work, planned.columns, planned.subplan, seconds, as_json, statement.verbose)
+    columns = (Column("Query Plan", "varchar"),)
+    return replace(planned, columns=columns, work=work, query_type="EXPLAIN", update_type=None)
 
 
 def _with_text(planned: PlannedStatement, text: str) -> PlannedStatement:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.explain.describe import table_name
 from coordinator.explain.json_format import pretty
-from coordinator.explain.table import column_domains, domain_ranges, marker_value
+from coordinator.explain.table import column_domains, domain_ranges, marker_value, table_name
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.plan.traversal import walk
 
@@ -19,7 +18,7 @@ def io_json(plan: PlanNode | None) -> str:
 
 
 def _table(scan: TableScanNode) -> dict[str, object]:
-    schema, table = table_name(scan)
+    schema, table = table_name(scan.table)
     return {
         "table": {"catalog": scan.table.connectorId, "schemaTable": {"schema": schema, "table": table}},
         "columnConstraints": [_constraint(name, domain) for name, domain in column_domains(scan.table).items()],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from coordinator.explain.describe import describe
+from coordinator.explain.describe import Description, describe
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import PlanNode
+
+Stats = Callable[[PlanNode, Description], Mapping[str, object] | None]
 
 
 def logical_json(plan: PlanNode) -> str:
@@ -22,20 +24,27 @@ def logical_tree(plan: PlanNode) -> dict[str, object]:
 
 def distributed_json(subplan: SubPlan) -> str:
     """``{"0": {"plan": …}, …}`` by fragment number."""
+    return pretty(distributed_trees(subplan))
+
+
+def distributed_trees(subplan: SubPlan, stats: Stats | None = None) -> dict[str, dict[str, object]]:
+    """The same as objects; nodes of which ``stats`` knows something have it."""
     fragments = sorted(subplan.fragments(), key=lambda fragment: int(fragment.id))
-    return pretty({fragment.id: {"plan": _node(fragment.root, distributed=True)} for fragment in fragments})
+    return {fragment.id: {"plan": _node(fragment.root, distributed=True, stats=stats)} for fragment in fragments}
 
 
-def _node(node: PlanNode, *, distributed: bool) -> dict[str, object]:
+def _node(node: PlanNode, *, distributed: bool, stats: Stats | None = None) -> dict[str, object]:
     described = describe(node, distributed=distributed)
+    seen = None if stats is None else stats(node, described)
     return {
         "id": described.ids[-1],
         "name": described.name,
         "identifier": described.identifier,
         "details": "".join(f"{detail}\n" for detail in described.details),
-        "children": [_node(source, distributed=distributed) for source in described.sources],
+        "children": [_node(source, distributed=distributed, stats=stats) for source in described.sources],
         "remoteSources": list(described.remote_sources),
         "estimates": [],
+        **({} if seen is None else {"stats": seen}),
     }
 
 

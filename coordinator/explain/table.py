@@ -148,3 +148,21 @@ def _range_text(bounds: Mapping[str, Any]) -> str:
     shown_low = "<min>" if low is None else f'"{low}"'
     shown_high = "<max>" if high is None else f'"{high}"'
     return f"{left}{shown_low}, {shown_high}{right}"
+
+
+def qualified_table(scan: TableScanNode) -> str:
+    """``catalog.schema.table`` of a scan, as far as its handle tells."""
+    return table_of(scan.table)
+
+
+def table_of(handle: TableHandle) -> str:
+    """The same of a handle."""
+    schema, table = table_name(handle)
+    return ".".join(part for part in (handle.connectorId, schema, table) if part)
+
+
+def table_name(handle: TableHandle) -> tuple[str, str]:
+    """Schema and table."""
+    named: Mapping[str, Any] = handle.connectorHandle
+    iceberg = named.get("icebergTableName") or {}
+    return str(named.get("schemaName", "")), str(named.get("tableName") or iceberg.get("tableName") or "")

@@ -17,7 +17,7 @@ from coordinator.maintenance.records import TableKey
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.statements import OwnStatements
-from coordinator.maintenance.store import MaintenanceStore
+from coordinator.maintenance.store import MaintenanceStore, SharedDatabase
 from coordinator.maintenance.view import ServiceView
 from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
 from coordinator.values.database_files import set_aside_if_damaged
@@ -52,17 +52,25 @@ def create_maintenance(
     data_dir: Path,
     files: RefreshedFiles,
     is_its_turn: Callable[[], bool] = lambda: True,
+    shared: SharedDatabase | None = None,
 ) -> Maintenance:
-    """``is_its_turn``: whether no other coordinator looks after tables. Raises ConfigurationError."""
+    """``is_its_turn``: whether no other coordinator looks after tables; ``shared``: where all remember what they did.
+
+    Raises ConfigurationError.
+    """
     policies = _policies(settings, files)
     lake = Lake(catalogs, settings.catalogs)
-    file = data_dir / "maintenance.db"
-    set_aside_if_damaged(file, "memory of the maintenance service")
-    store = MaintenanceStore(file)
+    store = MaintenanceStore(_file(data_dir) if shared is None else shared)
     inspector = Inspector(settings, policies, lake, store)
     statements = OwnStatements(dispatcher, settings, admit)
     service = MaintenanceService(settings, lake, inspector, statements, store, is_its_turn=is_its_turn)
     return Maintenance(service, ServiceView(settings, policies, catalogs, lake, inspector, store, service), store)
+
+
+def _file(data_dir: Path) -> Path:
+    file = data_dir / "maintenance.db"
+    set_aside_if_damaged(file, "memory of the maintenance service")
+    return file
 
 
 def _policies(settings: MaintenanceSettings, files: RefreshedFiles) -> Callable[[], tuple[Policy, ...]]:

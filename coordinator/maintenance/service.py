@@ -103,9 +103,7 @@ class MaintenanceService:
     async def running(self) -> AsyncIterator[None]:
         """Work until left; then running calls are cancelled, which undoes what they have not committed."""
         self._loop = asyncio.get_running_loop()
-        lost = await asyncio.to_thread(self._store.lose_running, self._now())
-        if lost:
-            _LOG.warning("maintenance: %d jobs of an earlier coordinator did not end", lost)
+        await asyncio.to_thread(self._lose_running)
         tasks = [asyncio.create_task(self._look_forever()), asyncio.create_task(self._start_forever())]
         try:
             yield
@@ -114,6 +112,11 @@ class MaintenanceService:
                 task.cancel()
             await asyncio.gather(*tasks, *self._working.values(), return_exceptions=True)
             await asyncio.to_thread(self._store.close)
+
+    def _lose_running(self) -> None:
+        lost = self._store.lose_running(self._now())
+        if lost:
+            _LOG.warning("maintenance: %d jobs of a coordinator that ended did not end", lost)
 
     def request(self, keys: Sequence[TableKey], by: str) -> None:
         """Look at tables now, whether they changed or not. From any thread but before the loop ends."""
@@ -163,6 +166,8 @@ class MaintenanceService:
             if inspection.next_step is not None:
                 self._waiting[key] = inspection, trigger or _POLICY
                 self._wake.set()
+        if self._store.shared:
+            await asyncio.to_thread(self._lose_running)
         await asyncio.to_thread(self._store.clear, self._now() - timedelta(days=self._settings.keep_days))
         self.rounds += 1
 

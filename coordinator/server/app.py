@@ -19,6 +19,7 @@ from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
 from coordinator.server.oauth2 import OAuth2Routes
 from coordinator.server.owner_forwarding import OwnerForwarding
+from coordinator.server.peer_queries import PeerQueryRoutes
 from coordinator.server.peers import PeerGuard
 from coordinator.server.prepared_texts import ParseStatement, PreparedTexts
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
@@ -65,11 +66,12 @@ def create_server(
     app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
-    access = QueryAccess(settings.access_control, settings.denied)
+    access = QueryAccess(settings.access_control, settings.denied, settings.done)
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
     app.include_router(protocol.router())
-    app.include_router(QueryRoutes(dispatcher, access).router())
+    app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
+    app.include_router(PeerQueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
@@ -100,6 +102,7 @@ def _add_guards(app: FastAPI, dispatcher: Dispatcher, settings: ServerSettings) 
             AuthenticationGuard,
             authentication=settings.authentication,
             process_forwarded=settings.process_forwarded,
+            refused=settings.login_refused,
         )
     if settings.cluster is not None:
         app.add_middleware(PeerGuard, tokens=settings.cluster.tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
 from fastapi import Request
@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
-from coordinator.security.authentication.authenticator import Credentials
+from coordinator.security.authentication.authenticator import AuthenticationError, Credentials
 from coordinator.security.authentication.oauth2.authenticator import PREFIX, OAuth2Authenticator
 from coordinator.server.browser_login import COOKIE, LOGIN_PAGE, SESSION, to_login, to_login_page
 from coordinator.server.problems import ProblemError, text_response
@@ -27,13 +27,25 @@ _READING = frozenset({"GET", "HEAD"})
 _OPEN = frozenset({"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"})
 
 
+def nothing_refused(_problem: str, _user: str | None, _address: str | None) -> None:
+    return
+
+
 class AuthenticationGuard:
     """ASGI layer: 401 for whom no authenticator knows, 403 for who may not act as the user that they name.
 
     The identity goes on as ``request.state.identity``. ``process_forwarded`` believes a proxy that it ended TLS.
     """
 
-    def __init__(self, app: ASGIApp, authentication: Authentication, process_forwarded: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        authentication: Authentication,
+        process_forwarded: bool,
+        refused: Callable[[str, str | None, str | None], None] = nothing_refused,
+    ) -> None:
+        """``refused`` is told why somebody who brought something was not let in."""
+        self._refused = refused
         self._app = app
         self._authentication = authentication
         self._process_forwarded = process_forwarded
@@ -65,6 +77,7 @@ class AuthenticationGuard:
             if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
                 client = scope.get("client")
                 _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
+                self._refused(error.text, _claimed_user(headers), client and client[0])
             elif is_page and self._authentication.forms and scope["path"] != NEGOTIATE:
                 await to_login_page(request)(scope, receive, send)
                 return
@@ -91,6 +104,15 @@ class AuthenticationGuard:
             return True
         forwarded = headers.get("x-forwarded-proto", "").split(",")[0].strip().lower()
         return self._process_forwarded and forwarded == "https"
+
+
+def _claimed_user(headers: Headers) -> str | None:
+    """As whom somebody wanted in, by their own word."""
+    try:
+        basic = Credentials(headers, None).basic()
+    except AuthenticationError:
+        basic = None
+    return _named_user(headers) if basic is None else basic[0]
 
 
 def _named_user(headers: Headers) -> str | None:

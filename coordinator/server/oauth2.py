@@ -66,7 +66,7 @@ class OAuth2Routes:
 
     async def drop(self, login_id: str) -> Response:
         _check(login_id)
-        self.logins.drop(login_id)
+        await self.logins.drop(login_id)
         return Response("Authentication deleted", media_type="text/plain")
 
     async def callback(

@@ -11,7 +11,7 @@ import asyncio
 import random
 import re
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +47,10 @@ _ANSWER_SECONDS = 15.0
 _MAX_BODY = 8 << 20
 """Twice the longest statement."""
 _LOOKUPS = 4
+_LIST_SECONDS = 3.0
+_MAX_LIST = 16 << 20
+_MOST_ASKED = 32
+"""Coordinators whose lists are put together."""
 DRAINING_HEADER = "X-Procession-Draining"
 _KEEP_ALIVE_SECONDS = 4.0
 """Below the five seconds after which the other's server drops an idle connection."""
@@ -115,6 +119,14 @@ def query_of(path: str, query: str) -> QueryRequest | None:
     if named is None and ours is None:
         return None
     return QueryRequest(named or (ours[0] if ours else ""), ours[1] if ours else None, found["kind"] is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """What other coordinators answered, by their ``node.id``; ``silent`` are those that did not."""
+
+    answers: Mapping[str, bytes]
+    silent: tuple[str, ...] = ()
 
 
 class QueryOwners:
@@ -195,6 +207,39 @@ class QueryOwners:
         headers[header_name("Presto", USER)] = identity.user
         async with self._connected().put(owner.address + path, data=message.encode(), headers=headers) as found:
             return found.status
+
+    async def everywhere(self, target: str, identity: Identity, base: str) -> Everywhere:
+        """What each of the others answers to a GET of ``target``, asked at once and waited for a few seconds.
+
+        ``base`` is the address that the client asked.
+        """
+        others = list(self._peers.others())[:_MOST_ASKED]
+        found = await asyncio.gather(*(self._list_of(other, target, identity, base) for other in others))
+        answers = {other.node_id: body for other, body in zip(others, found, strict=True) if body is not None}
+        return Everywhere(answers, tuple(other.node_id for other in others if other.node_id not in answers))
+
+    async def _list_of(self, peer: Peer, target: str, identity: Identity, base: str) -> bytes | None:
+        path, _, query = target.partition("?")
+        scope = {"method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode()}
+        headers = {BEARER_HEADER: self._tokens.sign(peer.suffix, scope, base, identity)}
+        headers[header_name("Presto", USER)] = identity.user
+        try:
+            async with (
+                asyncio.timeout(_LIST_SECONDS),
+                self._connected().get(
+                    URL(peer.address + target, encoded=True), headers=headers, allow_redirects=False
+                ) as found,
+            ):
+                kept = bytearray()
+                async for part in found.content.iter_any():
+                    kept += part
+                    if len(kept) > _MAX_LIST:
+                        _log.warning("the list of another coordinator is too long", node=peer.node_id)
+                        return None
+                return bytes(kept) if found.status == 200 else None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            _log.warning("another coordinator cannot be reached", node=peer.node_id, reason=repr(error))
+            return None
 
     async def aclose(self) -> None:
         client, self._client = self._client, None

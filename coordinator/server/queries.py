@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -14,8 +15,18 @@ from coordinator.dispatch.info import basic_query_info, query_info, query_state_
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.dispatch.states import QueryState
 from coordinator.server.node import json_response
+from coordinator.server.peer_queries import (
+    MOST_QUERIES,
+    SILENT_HEADER,
+    Gathered,
+    Infos,
+    gathered,
+    infos_of,
+    newest_first,
+)
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import QueryAccess
+from coordinator.server.settings import Cluster
 from coordinator.server.uris import uris_of
 from shared.errors import ProcessionError
 
@@ -28,6 +39,9 @@ class QueryRoutes:
 
     dispatcher: Dispatcher
     access: QueryAccess
+    node_id: str = ""
+    cluster: Cluster | None = None
+    """The other coordinators, whose queries are listed too."""
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1", default_response_class=Response)
@@ -46,16 +60,28 @@ class QueryRoutes:
         return query
 
     async def list(
-        self, request: Request, state: str | None = None, limit: Annotated[int | None, Query(ge=1)] = None
+        self,
+        request: Request,
+        state: str | None = None,
+        limit: Annotated[int | None, Query(ge=1)] = None,
+        include_local_query_only: Annotated[bool, Query(alias="includeLocalQueryOnly")] = False,
     ) -> Response:
-        """Newest first; ``state`` and ``limit`` narrow."""
+        """Newest first, of all coordinators; ``state``, ``limit`` and ``includeLocalQueryOnly`` narrow."""
         queries = await self.access.visible(request, list(self.dispatcher.registry)[::-1])
         if state is not None:
             if state.upper() not in QueryState.__members__:
                 raise bad_request(f"Unknown query state: {state}")
             queries = [query for query in queries if query.state.value == state.upper()]
         base = uris_of(request).base
-        return json_response([basic_query_info(query, base) for query in queries[:limit]])
+        if self.cluster is None:
+            return json_response([basic_query_info(query, base) for query in queries[:limit]])
+        most = min(limit or MOST_QUERIES, MOST_QUERIES)
+        mine = [basic_query_info(query, base) | {"nodeId": self.node_id} for query in queries[:most]]
+        others: Gathered[Infos] = Gathered()
+        if not include_local_query_only:
+            asked = {"limit": str(most)} | ({} if state is None else {"state": state})
+            others = await gathered(self.cluster, request, f"/v1/query?{urlencode(asked)}", Infos)
+        return _told(newest_first([*mine, *infos_of(others)])[:most], others)
 
     async def one(self, request: Request, query_id: str) -> Response:
         """Everything known, the timeline of the ten verbs included; 410 once forgotten."""
@@ -86,6 +112,16 @@ class QueryRoutes:
         return Response(status_code=200)
 
     async def states(self, request: Request) -> Response:
-        """The short form of every query that runs."""
+        """The short form of every query that runs, on all coordinators."""
         queries = await self.access.visible(request, self.dispatcher.registry)
-        return json_response([query_state_info(query) for query in queries if not query.state.done])
+        mine = [query_state_info(query) for query in queries if not query.state.done]
+        others = await gathered(self.cluster, request, "/v1/queryState", Infos)
+        return _told([*mine, *infos_of(others)], others)
+
+
+def _told(infos: Infos, others: Gathered[Infos]) -> Response:
+    """With a header that names the coordinators whose queries are missing."""
+    answer = json_response(infos)
+    if others.silent:
+        answer.headers[SILENT_HEADER] = ",".join(others.silent)
+    return answer

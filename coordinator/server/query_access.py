@@ -23,18 +23,22 @@ class QueryAccess:
     control: SystemAccessControl
     denied: Callable[[ProcessionError, Identity | None], None] = audit
     """Told of each refusal."""
+    done: Callable[[str, str, Identity], None] = lambda _access, _subject, _identity: None
+    """Told of each query that is about to be ended, and of each change of the node."""
 
     async def check_view(self, request: Request, query: Query) -> None:
         await self._check(request, lambda asks: self.control.check_can_view_query_owned_by(asks, owner_of(query)))
 
     async def check_kill(self, request: Request, query: Query) -> None:
         await self._check(request, lambda asks: self.control.check_can_kill_query_owned_by(asks, owner_of(query)))
+        self.done("KillQueryOwnedBy", query.id, identity_of(request))
 
     async def check_read_information(self, request: Request) -> None:
         await self._check(request, self.control.check_can_read_system_information)
 
     async def check_write_information(self, request: Request) -> None:
         await self._check(request, self.control.check_can_write_system_information)
+        self.done("WriteSystemInformation", request.url.path, identity_of(request))
 
     async def may_read_information(self, request: Request) -> bool:
         """The same as an answer, for a page that shows less to others; nobody is told of it."""

@@ -9,6 +9,7 @@ from coordinator.history.reader import HistoryReader
 from coordinator.security.access_control.audit import audit
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.authentication.authentication import Authentication
+from coordinator.server.authentication import nothing_refused
 from coordinator.server.owner_forwarding import QueryOwners
 from coordinator.server.peers import PeerTokens
 from shared.errors import ProcessionError
@@ -20,6 +21,10 @@ def _as_it_is(session: Session) -> Session:
     return session
 
 
+def nothing_done(_access: str, _subject: str, _identity: Identity) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """``claim``: whether the query of an id that a client made is ours; blocks, raises ProcessionError."""
@@ -27,6 +32,8 @@ class Cluster:
     tokens: PeerTokens
     owners: QueryOwners
     claim: Callable[[str], bool]
+    look_at_catalogs: Callable[[], None] = lambda: None
+    """Take over what another coordinator has made or dropped; blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,10 @@ class ServerSettings:
     admit: Callable[[Session], Session] = _as_it_is
     denied: Callable[[ProcessionError, Identity | None], None] = audit
     """Told of each refusal to see or end a query, or to ask about the node."""
+    done: Callable[[str, str, Identity], None] = nothing_done
+    """Told of what somebody did to a query or the node beside statements, and was allowed to."""
+    login_refused: Callable[[str, str | None, str | None], None] = nothing_refused
+    """Told why somebody was not let in, with the user's name as they gave it and their address."""
     history: HistoryReader | None = None
     admit_blocks: bool = False
     """Whether it asks another service, so that it is called on a thread."""

@@ -15,6 +15,7 @@ from coordinator.checks.native import NativePlanChecker
 from coordinator.engine.processes.pool import EngineStats
 from coordinator.events.bus import ListenerStats
 from coordinator.maintenance.service import MaintenanceService
+from coordinator.security.audit_log.file import AuditStats
 from coordinator.validation.pool import PoolStats
 from shared.spi.plan_checker import PlanChecker
 
@@ -118,6 +119,21 @@ class RuleFileCollector(Collector):
         for file, wrong in self._wrong().items():
             found.add_metric((file.name,), float(wrong))
         yield found
+
+
+class AuditCollector(Collector):
+    """``procession_audit_lines_total``, those that were lost, and whether the newest was."""
+
+    def __init__(self, stats: Callable[[], AuditStats]) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterator[Metric]:
+        stats = self._stats()
+        yield CounterMetricFamily("procession_audit_lines", "Lines of the audit log", value=stats.written)
+        text = "Lines that the audit log could not take"
+        yield CounterMetricFamily("procession_audit_lost_lines", text, value=stats.lost)
+        text = "1 while the audit log cannot be written"
+        yield GaugeMetricFamily("procession_audit_failing", text, value=float(stats.failing))
 
 
 class MaintenanceCollector(Collector):

@@ -197,13 +197,14 @@ class ExplainNative:
 
 @dataclass(frozen=True, slots=True)
 class ExplainAnalyze:
-    """Run ``work`` and return ``text``, its plan, with what was measured; ``json``: the text is of FORMAT JSON."""
+    """Run ``work`` and return its plan with what was measured, as text or of FORMAT JSON."""
 
     work: Work
     columns: tuple[Column, ...]
-    text: str
+    subplan: SubPlan
     verb_seconds: Mapping[str, float]
     json: bool = False
+    verbose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

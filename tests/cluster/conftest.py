@@ -31,11 +31,27 @@ class Known:
     def look_again(self, suffix: str) -> Node | None:
         return self.nodes.get(suffix)
 
-    def others(self) -> list[Node]:
-        return [node for node in self.nodes.values() if node.alive]
-
     def placed(self, query_id: str) -> Node | None:
         return self.nodes.get(self.taken.get(query_id, ""))
+
+
+@dataclass
+class Beside:
+    """The same for one of them."""
+
+    known: Known
+    suffix: str
+
+    def peer(self, suffix: str) -> Node | None:
+        return self.known.peer(suffix)
+
+    look_again = peer
+
+    def placed(self, query_id: str) -> Node | None:
+        return self.known.placed(query_id)
+
+    def others(self) -> list[Node]:
+        return [node for node in self.known.nodes.values() if node.alive and node.suffix != self.suffix]
 
 
 @dataclass
@@ -45,6 +61,8 @@ class Pair:
     first: Server
     second: Server
     known: Known
+    looked: list[str]
+    """Who was asked to look for catalogs."""
 
     def gone(self, suffix: str, *, alive: bool, address: str) -> None:
         self.known.nodes[suffix] = replace(self.known.nodes[suffix], alive=alive, address=address)
@@ -54,18 +72,23 @@ class Pair:
 def two_servers(settings: ServerSettings | None = None) -> Iterator[Pair]:
     known = Known()
     with ExitStack() as stack:
-        servers = []
+        servers, looked = [], list[str]()
         for suffix in ("aaaaa", "bbbbb"):
 
             def cluster(dispatcher: Dispatcher, suffix: str = suffix) -> Cluster:
                 tokens = PeerTokens(suffix, SECRET)
-                owners = QueryOwners(known, tokens, dispatcher.registry.__contains__)
-                return Cluster(tokens, owners, lambda query_id: known.taken.setdefault(query_id, suffix) == suffix)
+                owners = QueryOwners(Beside(known, suffix), tokens, dispatcher.registry.__contains__)
+                return Cluster(
+                    tokens,
+                    owners,
+                    lambda query_id: known.taken.setdefault(query_id, suffix) == suffix,
+                    lambda: looked.append(suffix),
+                )
 
             server = stack.enter_context(running_server(server_settings=settings, id_suffix=suffix, cluster=cluster))
             known.nodes[suffix] = Node(suffix, f"node-{suffix[0]}", server.url, "0.1.0")
             servers.append(server)
-        yield Pair(servers[0], servers[1], known)
+        yield Pair(servers[0], servers[1], known, looked)
 
 
 @pytest.fixture(scope="module")

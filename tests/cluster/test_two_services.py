@@ -19,12 +19,14 @@ import pytest
 import sqlalchemy as sa
 
 from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.gateway.test_envoy import envoy_binary, wait_for
 from tests.gateway.test_nginx import nginx_binary
 from tests.kept_secrets import holding
 
 pytestmark = pytest.mark.slow
 SECRET = "of-two-coordinators"
 PASSWORD = "open-sesame-42"
+_ACCESS_LOG = "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog"
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +49,12 @@ def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterat
             etc = write_etc(home / name / "etc", spark=False)
             (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
             (etc / "node.properties").write_text(f"node.id={name}\n")
+            (etc / "maintenance.properties").write_text("maintenance.enabled=true\nmaintenance.dry-run=true\n")
             with (etc / "config.properties").open("a") as config:
                 config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
                 config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
-                config.write("http-server.process-forwarded=true\n")
+                config.write("http-server.process-forwarded=true\ncatalog.management=dynamic\naudit-log.enabled=true\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)
             found.append(service)
@@ -205,6 +208,41 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
 
 
+def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -> None:
+    """The same by Envoy, which asks each coordinator how it is."""
+    page = (ROOT / "docs" / "several-coordinators.md").read_text()
+    said = page.partition("```yaml\n")[2].partition("```")[0]
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    log = tmp_path / "access.log"
+    kept = f"{{name: file, typed_config: {{'@type': {_ACCESS_LOG}, path: {log}, log_format: {{text_format_source:"
+    kept += ' {inline_string: "%UPSTREAM_HOST% %RESPONSE_CODE%\\n"}}}}'
+    changes = {"address: 0.0.0.0, port_value: 8000": f"address: 127.0.0.1, port_value: {port}"}
+    changes["stat_prefix: procession"] = f"stat_prefix: procession\n          access_log: [{kept}]"
+    for number, service in enumerate(services, start=1):
+        host, _, own = service.url.removeprefix("http://").partition(":")
+        changes[f"address: coordinator-{number}.example.com, port_value: 8080"] = f"address: {host}, port_value: {own}"
+    for old, new in changes.items():
+        assert old in said
+        said = said.replace(old, new)
+    command = [envoy_binary(), "--config-yaml", said, "--concurrency", "1", "--disable-hot-restart"]
+    command += ["--log-path", str(tmp_path / "log"), "--log-level", "warning"]
+    envoy = subprocess.Popen(command, cwd=tmp_path)
+    try:
+        wait_for(f"http://127.0.0.1:{port}", envoy, tmp_path / "log")
+        cursor = prestodb.dbapi.connect(
+            host="127.0.0.1", port=port, user="tester", catalog="tpch", schema="tiny"
+        ).cursor()
+        cursor.execute("SELECT orderkey, linenumber, comment FROM lineitem")
+        assert len(cursor.fetchall()) == 60_175
+    finally:
+        envoy.terminate()
+        envoy.wait(timeout=20)
+    asked = [line.split() for line in log.read_text().splitlines()]
+    assert {status for _, status in asked} == {"200"}
+    assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
+
+
 def until_history(service: Service, query_id: str, state: str) -> None:
     """The history of one coordinator has a statement of the other."""
     limit = time.monotonic() + 30
@@ -231,12 +269,19 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         two.url + "/v1/statement", content="SELECT count(*) FROM tpch.tiny.orders", headers={"X-Presto-User": "tester"}
     ).json()
     until_history(one, open_query["id"], "QUEUED")
+    listed_here = one.execute("SELECT query_id FROM system.runtime.queries")
+    assert [open_query["id"]] in listed_here
     doomed = httpx.post(two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}).json()
     assert one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')") == [[True]]
     killed = httpx.get(one.url + httpx.URL(doomed["nextUri"]).raw_path.decode()).json()
     assert killed["error"]["errorName"] == "ADMINISTRATIVELY_KILLED"
     with pytest.raises(prestodb.exceptions.PrestoUserError, match="is not running"):
         one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')")
+    one.execute("CREATE CATALOG fresh USING tpch")
+    assert two.execute("SELECT count(*) FROM fresh.tiny.region") == [[5]], "it is there when the statement has ended"
+    two.execute("DROP CATALOG fresh")
+    two.execute("CALL system.pause(catalog => 'iceberg', reason => 'a release')")
+    assert one.execute("CALL system.resume(catalog => 'iceberg')") == [["iceberg"]]
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=30)
     statuses = []

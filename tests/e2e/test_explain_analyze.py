@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.request
 from typing import Any
 
 import prestodb
@@ -29,6 +30,19 @@ def test_rows_of_operators_are_those_of_the_query(service: Service) -> None:
     counts += [int(count) for count in re.findall(r"numOutputRows: (\d+)", text)]
     assert 500 in counts
     assert 7 in counts
+    assert re.search(r"ScanFilter.*\n +CPU: .*, Input: 1000 rows, Output: 500 rows \(.*\), Filtered: 50\.00%", text)
+    assert re.search(r"Aggregate\(FINAL\).*\n +CPU: .*, Output: 7 rows ", text)
+
+
+def test_the_page_of_a_statement_shows_rows_at_nodes(service: Service) -> None:
+    """Of any statement that ran on Spark, which tells them unasked."""
+    service.create("paged", [pa.table({"k": [i % 7 for i in range(1000)], "v": list(range(1000))})])
+    cursor = service.cursor(session_properties={"engine": "SPARK"})
+    cursor.execute("SELECT k, sum(v) FROM iceberg.db.paged WHERE v >= 800 GROUP BY k")
+    assert len(cursor.fetchall()) == 7
+    address = f"{service.url}/ui/query.html?{cursor.stats['queryId']}"
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"Accept": "text/html"})) as answer:
+        assert "200 rows" in answer.read().decode()
 
 
 def test_json(service: Service) -> None:

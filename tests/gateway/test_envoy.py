@@ -60,14 +60,14 @@ def edge(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     process = subprocess.Popen(command, cwd=home)
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait_for(url, process, home / "log")
+        wait_for(url, process, home / "log")
         yield url
     finally:
         process.terminate()
         process.wait(20)
 
 
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     limit = time.monotonic() + 60
     while True:
         assert process.poll() is None, log.read_text()

@@ -17,7 +17,7 @@ import xxhash
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.fetch_rows import fetch_rows
-from coordinator.engine.measured import Operator
+from coordinator.explain.operators import Operator
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import FetchRows
 from shared.errors import ErrorCode, ProcessionError

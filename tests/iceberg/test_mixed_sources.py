@@ -45,7 +45,9 @@ class Nowhere:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def run(self, sql: str, _execution: Any, _inputs: Sequence[Any] = ()) -> Iterator[pa.RecordBatch]:
+    def run(
+        self, sql: str, _execution: Any, _inputs: Sequence[Any] = (), _operators: Any = None
+    ) -> Iterator[pa.RecordBatch]:
         self.asked.append(sql)
         yield pa.record_batch({"n": ["from Spark"]})
 

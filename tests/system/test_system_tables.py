@@ -108,7 +108,7 @@ def test_explain_analyze_as_json(service: Service) -> None:
     assert {"id", "name", "identifier", "details", "children", "remoteSources", "estimates", "stats"} == root.keys()
     assert root["stats"]["planNodeOutputPositions"] == 1
     assert plan["0"]["stats"]["engine"] == "coordinator"
-    assert plan["0"]["operators"] == []
+    assert [operator["name"] for operator in plan["0"]["operators"]] == ["RESULT_COLLECTOR"]
 
 
 def test_changelog(service: Service) -> None:

@@ -166,3 +166,14 @@ def test_lines_of_statements() -> None:
     assert first_line("SELECT " + "x" * 500, 20) == "SELECT xxxxxxxxxxxx…"
     assert marked_lines("SELECT 1", 2, 1) == marked_lines("SELECT 1", None, None) == []
     assert marked_lines("SELECT", 1, 99)[0].mark == " "
+
+
+def test_rows_of_nodes_stand_at_them() -> None:
+    """Where the engine measured them: what the statement returned then needs no place of its own."""
+    scan = {"name": "TableScan", "stats": {"planNodeOutputPositions": 1200, "planNodeCpuTime": "3.00ms"}}
+    seen = {"planNodeOutputPositions": 1, "planNodeOutputDataSize": "8B"}
+    root = {"name": "Output", "children": [scan], "stats": seen}
+    found = distributed_plan(msgspec.json.encode({"0": {"plan": root}}).decode())
+    assert found is not None
+    drawing = with_numbers(distributed_drawing(found, {}, str), "7 rows", "9 rows")
+    assert [each.numbers for each in drawing.nodes] == ["1 row, 8B", "1,200 rows, 3.00ms"]

@@ -30,6 +30,7 @@ class QueryState:
     """A query now; times are UTC, ``text`` as shown to people."""
 
     query_id: str
+    node_id: str
     state: str
     user: str
     source: str | None
@@ -129,14 +130,13 @@ def _queries(state: RuntimeState) -> Iterator[Sequence[object]]:
 
 
 def _tasks(state: RuntimeState) -> Iterator[Sequence[object]]:
-    node = state.node()
     for query in state.queries():
         if query.started is None:
             continue
         stage = f"{query.query_id}.0"
         states = {"FINISHED": "FINISHED", "FAILED": "FAILED"}
         yield (
-            node.node_id,
+            query.node_id,
             f"{stage}.0.0",
             f"{stage}.0",
             stage,

@@ -15,15 +15,19 @@ from typing import assert_never
 import pyarrow as pa
 
 from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
+from coordinator.engine.embedded.parquet_scan import local_path
 from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.local_inputs import LocalInput
 from coordinator.engine.processes.messages import KIND, WANTED
 from coordinator.engine.processes.nursery import EMBEDDED, Nursery
 from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, ProcessPool
 from coordinator.engine.processes.process import EngineProcess, ProcessEndedError
+from coordinator.engine.processes.profile import operators_of
 from coordinator.engine.processes.sent_rows import SentRows
 from coordinator.engine.streams import unreadable
+from coordinator.explain.operators import Operator
 from coordinator.kernels.file_scan import FileScan
+from coordinator.kernels.storage import is_local
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -47,10 +51,12 @@ class EmbeddedEngine:
         execution: Execution,
         inputs: Sequence[LocalInput] = (),
         most_bytes: int | None = None,
+        operators: list[Operator] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The result of one statement; blocks until it is complete, since it is read from a file.
 
         ``inputs`` are what it reads beside files of tables, ``most_bytes`` how much may come of their streams.
+        ``operators``, when given, is filled with what was measured.
         Raises ProcessionError with Presto's texts; EXCEEDED_LOCAL_MEMORY_LIMIT when the process died of it or none came
         free: Spark may do it then. Cancelling the execution ends the process.
         """
@@ -61,7 +67,8 @@ class EmbeddedEngine:
         killer, whole = Killer(process), False
         execution.on_cancel(killer.kill)
         try:
-            answer = _answer(process, Statement(sql, dict(scans), dict(sent.files), sent.schemas), sent)
+            statement = Statement(sql, dict(scans), dict(sent.files), sent.schemas, operators is not None)
+            answer = _answer(process, statement, sent)
             whole = killer.disarm()
         except ProcessEndedError as error:
             execution.check_cancelled()
@@ -80,6 +87,8 @@ class EmbeddedEngine:
             case Answered():
                 self._pool.count(answered=1)
                 execution.report_progress(_done(progress, scans, answer))
+                if operators is not None:
+                    operators.extend(operators_of(answer.profile, _files_of(scans)))
                 return _batches(_mapped(answer.path), execution)
             case _:
                 assert_never(answer)
@@ -115,6 +124,13 @@ class EmbeddedEngine:
         self._pool.discard(process)
         for left in Path(self._settings.scratch).glob(f"spill-{process.pid}*"):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _files_of(scans: Mapping[str, FileScan]) -> dict[str, str]:
+    """Scans by the path of a file that they read, as the database names it."""
+    return {
+        local_path(item, scan): name for name, scan in scans.items() for item in scan.task.inputs if is_local(item.path)
+    }
 
 
 def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answered) -> QueryProgress:

@@ -30,6 +30,7 @@ class Statement:
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     streams: dict[str, bytes] = field(default_factory=dict)
     """Schemas as Arrow writes them."""
+    profiled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Answered:
 
     path: str
     cpu_seconds: float = 0.0
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

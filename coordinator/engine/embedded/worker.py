@@ -33,6 +33,7 @@ from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
 from coordinator.engine.processes.memory import limit_memory
 from coordinator.engine.processes.messages import END, joined, pieces
+from coordinator.engine.processes.profile import MOST_BYTES
 from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
@@ -85,6 +86,8 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
         database.register(name, stream)
     _open_scans(database, statement.scans, statement.files)
     register_functions(database, statement.sql, set())
+    if statement.profiled:
+        database.execute("SET enable_profiling = 'no_output'")
     database.execute("SET python_enable_replacements = false")
     database.execute("SET lock_configuration = true")
     reader = database.sql(statement.sql).to_arrow_reader(_BATCH_ROWS)
@@ -98,7 +101,8 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
     except BaseException:
         Path(path).unlink()
         raise
-    return Answered(path, time.process_time() - began)
+    profile = database.get_profiling_information(format="json") if statement.profiled else ""
+    return Answered(path, time.process_time() - began, profile if len(profile) <= MOST_BYTES else "")
 
 
 def _check_size(written: int, settings: EngineSettings) -> None:

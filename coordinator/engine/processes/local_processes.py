@@ -26,9 +26,11 @@ from coordinator.engine.processes.messages import (
 from coordinator.engine.processes.nursery import LOCAL, Nursery
 from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, ProcessPool
 from coordinator.engine.processes.process import EngineProcess, ProcessEndedError
+from coordinator.engine.processes.profile import operators_of
 from coordinator.engine.processes.sent_rows import SentRows
 from coordinator.engine.processes.watch import MemoryWatch
 from coordinator.engine.streams import unreadable
+from coordinator.explain.operators import Operator
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -42,10 +44,17 @@ class LocalProcesses:
         self._pool = ProcessPool(self._start, limits, "local")
         self._watch = MemoryWatch(total_bytes)
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[LocalInput] = ()) -> Iterator[pa.RecordBatch]:
+    def run(
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[LocalInput] = (),
+        operators: list[Operator] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """The result of one statement in DuckDB's dialect over ``inputs``; raises ProcessionError with Presto's texts.
 
-        Cancelling the execution, or not reading on, ends the process.
+        Cancelling the execution, or not reading on, ends the process. ``operators``, when given, is filled with what
+        was measured.
         """
         execution.check_cancelled()
         process = self._pool.take(execution)
@@ -54,7 +63,7 @@ class LocalProcesses:
         whole = False
         self._watch.add(process, execution, killer)
         try:
-            ended = yield from _answers(process, execution, sql, inputs)
+            ended = yield from _answers(process, execution, sql, inputs, operators)
             whole = killer.disarm()
         except ProcessEndedError as error:
             self._pool.count(died=1)
@@ -92,11 +101,15 @@ class LocalProcesses:
 
 
 def _answers(
-    process: EngineProcess, execution: Execution, sql: str, inputs: Sequence[LocalInput]
+    process: EngineProcess,
+    execution: Execution,
+    sql: str,
+    inputs: Sequence[LocalInput],
+    operators: list[Operator] | None,
 ) -> Generator[pa.RecordBatch, None, ProcessionError | None]:
     """The rows; returns how the statement failed, None when it did not. Raises ProcessEndedError."""
     sent, schema = SentRows(inputs), pa.schema([])
-    process.send(pickle.dumps(LocalStatement(sql, dict(sent.files), sent.schemas)))
+    process.send(pickle.dumps(LocalStatement(sql, dict(sent.files), sent.schemas, operators is not None)))
     while True:
         frame = pa.py_buffer(process.receive())
         kind, body = frame.slice(0, KIND).to_pybytes(), frame.slice(KIND)
@@ -110,6 +123,8 @@ def _answers(
         else:
             ended = json.loads(body.to_pybytes())
             execution.report_progress(QueryProgress(cpu_seconds=ended["cpu_seconds"]))
+            if operators is not None:
+                operators.extend(operators_of(str(ended.get("profile", "")), {}))
             return _failure(ended, sent.broken)
 
 

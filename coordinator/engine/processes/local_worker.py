@@ -10,7 +10,7 @@ import json
 import logging
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from coordinator.engine.processes.messages import (
     LocalStatement,
     pieces,
 )
+from coordinator.engine.processes.profile import MOST_BYTES
 from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.engine.uncancelled import Uncancelled
@@ -58,8 +59,9 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def _answered(
     engine: LocalEngine, statement: LocalStatement, requests: BinaryIO, answers: BinaryIO
 ) -> dict[str, object]:
+    profiles: list[str] = []
     try:
-        _send_rows(engine, statement, requests, answers)
+        _send_rows(engine, statement, requests, answers, profiles.append)
     except ProcessionError as error:
         return {"code": error.code.name, "message": error.message, "retriable": error.retriable}
     except MemoryError:
@@ -67,15 +69,21 @@ def _answered(
     except Exception:
         _LOG.exception("a statement failed on the local engine")
         return {"code": "GENERIC_INTERNAL_ERROR", "message": "The local engine failed"}
-    return {}
+    return {"profile": profiles[0]} if profiles and len(profiles[0]) <= MOST_BYTES else {}
 
 
-def _send_rows(engine: LocalEngine, statement: LocalStatement, requests: BinaryIO, answers: BinaryIO) -> None:
+def _send_rows(
+    engine: LocalEngine,
+    statement: LocalStatement,
+    requests: BinaryIO,
+    answers: BinaryIO,
+    profile: Callable[[str], None],
+) -> None:
     inputs: list[LocalInput] = [FilesInput(name, paths) for name, paths in statement.files.items()]
     streams = PulledRows(requests, answers).streams(statement.streams)
     inputs += [ArrowInput(name, stream) for name, stream in streams.items()]
     first = True
-    for batch in engine.run(statement.sql, Uncancelled(), inputs):
+    for batch in engine.rows(statement.sql, Uncancelled(), inputs, profile if statement.profiled else None):
         if first:
             send(answers, SCHEMA, batch.schema.serialize())
             first = False

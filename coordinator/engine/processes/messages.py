@@ -34,6 +34,7 @@ class LocalStatement:
     sql: str
     files: dict[str, tuple[str, ...]]
     streams: dict[str, bytes]
+    profiled: bool = False
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,6 @@ from pyspark.sql.connect.session import SparkSession
 
 from coordinator.engine.execution import Execution
 from coordinator.engine.inputs import SparkInput
-from coordinator.engine.measured import Operator
 from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.failures import map_failure
 from coordinator.engine.spark.functions import sql_frame
@@ -38,6 +37,7 @@ from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
 from coordinator.engine.spark.writers import WriterSessions
+from coordinator.explain.operators import Operator
 from coordinator.vocabulary.session_properties import session_value
 from shared.errors import ErrorCode, ProcessionError
 

@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
 from coordinator.engine.execution import Execution
-from coordinator.engine.measured import Operator
 from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.failures import is_useless, map_failure, session_gone, spark_gone
 from coordinator.engine.spark.operator_metrics import measured_batches
 from coordinator.engine.spark.progress import Report
+from coordinator.explain.operators import Operator
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Literal, assert_never
@@ -22,6 +23,7 @@ from coordinator.security.authentication.ldap_directory import LdapDirectory
 from coordinator.security.authentication.ldap_settings import LdapSettings, read_directory
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
+from coordinator.security.authentication.oauth2.login_store import LoginsInMemory, LoginStore
 from coordinator.security.authentication.oauth2.logins import Logins
 from coordinator.security.authentication.oauth2.opaque_tokens import OpaqueTokens
 from coordinator.security.authentication.oauth2.provider import Provider
@@ -48,15 +50,21 @@ def load_authentication(
     principal_header: str | None,
     access_control: SystemAccessControl,
     shared_secret: str | None = None,
+    logins: LoginStore | None = None,
 ) -> Authentication | None:
     """None when nobody has to say who they are. Raises ConfigurationError.
 
-    ``shared_secret``: of coordinators that take each other's browser sessions.
+    ``shared_secret``: of coordinators that take each other's browser sessions. ``logins``: where they keep those that
+    are under way, in memory by default.
     """
     if not settings.types:
         return None
+
+    def made(mapping: UserMapping) -> OAuth2Authenticator:
+        return _oauth2(oauth2, mapping, shared_secret, logins)
+
     return Authentication(
-        tuple(_authenticator(kind, etc, settings, oauth2, principal_header) for kind in settings.types),
+        tuple(_authenticator(kind, etc, settings, oauth2, made, principal_header) for kind in settings.types),
         access_control,
         load_group_provider(etc),
         settings.allow_insecure_over_http,
@@ -71,6 +79,7 @@ def _authenticator(
     etc: Path,
     settings: AuthenticationSettings,
     oauth2: OAuth2Settings,
+    make_oauth2: Callable[[UserMapping], OAuth2Authenticator],
     principal_header: str | None,
 ) -> Authenticator:
     mapped = partial(_mapping, etc)
@@ -81,7 +90,7 @@ def _authenticator(
         case "JWT":
             return _jwt(etc, settings, mapped("jwt", settings.jwt_pattern, settings.jwt_mapping))
         case "OAUTH2":
-            return _oauth2(oauth2, mapped("oauth2", oauth2.pattern, oauth2.mapping))
+            return make_oauth2(mapped("oauth2", oauth2.pattern, oauth2.mapping))
         case "CERTIFICATE":
             mapping = mapped("certificate", settings.certificate_pattern, settings.certificate_mapping)
             return CertificateAuthenticator(mapping)
@@ -160,7 +169,11 @@ def _jwt(etc: Path, settings: AuthenticationSettings, mapping: UserMapping) -> J
     return JwtAuthenticator(keys, mapping, settings.jwt_issuer, settings.jwt_audience, settings.jwt_principal_field)
 
 
-def _oauth2(settings: OAuth2Settings, mapping: UserMapping) -> OAuth2Authenticator:
+def _oauth2(
+    settings: OAuth2Settings, mapping: UserMapping, secret: str | None = None, store: LoginStore | None = None
+) -> OAuth2Authenticator:
+    """With a ``store`` in common, keys are made of the ``secret`` in common where the settings name none."""
+    derived = None if store is None or secret is None else secret
     if settings.issuer is None or settings.client_id is None or settings.client_secret is None:
         raise ConfigurationError(f"{_PREFIX}.type=OAUTH2 needs {_PREFIX}.oauth2.issuer, client-id and client-secret")
     provider = Provider(settings)
@@ -172,15 +185,21 @@ def _oauth2(settings: OAuth2Settings, mapping: UserMapping) -> OAuth2Authenticat
         settings.principal_field,
         settings.max_clock_skew,
     )
-    handed = HandedTokens(_sealed(settings), settings.issued_timeout, refresh=settings.refresh_tokens)
-    logins = Logins(provider, handed, settings.state_key or token_urlsafe(32), settings.challenge_timeout)
+    handed = HandedTokens(_sealed(settings, derived), settings.issued_timeout, refresh=settings.refresh_tokens)
+    state_key = settings.state_key or (token_urlsafe(32) if derived is None else _key("state", derived).hex())
+    logins = Logins(provider, handed, state_key, settings.challenge_timeout, store or LoginsInMemory())
     opaque = OpaqueTokens(provider.claims, settings.userinfo_ttl)
     return OAuth2Authenticator(tokens, opaque, handed, logins, Refreshes(provider, handed, logins))
 
 
-def _sealed(settings: OAuth2Settings) -> SealedTokens:
+def _key(purpose: str, secret: str) -> bytes:
+    return sha256(f"oauth2 {purpose}\0{secret}".encode()).digest()
+
+
+def _sealed(settings: OAuth2Settings, derived: str | None) -> SealedTokens:
+    key = None if derived is None else _key("tokens", derived)
     try:
-        key = None if settings.secret_key is None else secret_key(settings.secret_key)
+        key = key if settings.secret_key is None else secret_key(settings.secret_key)
     except ValueError as error:
         raise ConfigurationError(f"{_PREFIX}.oauth2.refresh-tokens.secret-key: {error}") from error
     return SealedTokens(key, settings.issued_timeout, settings.issued_issuer, settings.issued_audience)

@@ -58,6 +58,15 @@ class Drawing:
     edges: Sequence[tuple[float, float, float, float]]
 
 
+class NodeStats(msgspec.Struct, frozen=True):
+    """What EXPLAIN ANALYZE (FORMAT JSON) says of a node, as far as it is known."""
+
+    planNodeOutputPositions: int | None = None
+    planNodeOutputDataSize: str | None = None
+    planNodeCpuTime: str | None = None
+    pipelineTime: str | None = None
+
+
 class PlanNode(msgspec.Struct, frozen=True):
     """A node of EXPLAIN (FORMAT JSON)."""
 
@@ -66,6 +75,7 @@ class PlanNode(msgspec.Struct, frozen=True):
     details: str = ""
     children: tuple[PlanNode, ...] = ()
     remoteSources: tuple[str, ...] = ()
+    stats: NodeStats | None = None
 
 
 class PlanFragment(msgspec.Struct, frozen=True):
@@ -90,11 +100,14 @@ def distributed_drawing(fragments: Mapping[str, PlanFragment], verdicts: Verdict
 
 
 def with_numbers(drawing: Drawing, returned: str, read: str) -> Drawing:
-    """What came out stands at the root; what was read at the scan, where there is one alone."""
+    """What came out stands at the root; what was read at the scan, where there is one alone.
+
+    Where the engine told of the node itself, that stands there.
+    """
     scans = [node for node in drawing.nodes if "Scan" in node.name]
-    drawing.nodes[0].numbers = returned
+    drawing.nodes[0].numbers = drawing.nodes[0].numbers or returned
     if len(scans) == 1:
-        scans[0].numbers = read
+        scans[0].numbers = scans[0].numbers or read
     return drawing
 
 
@@ -158,7 +171,20 @@ def _box(raw: PlanNode, hide: Hide, fragment: str | None, verdicts: Verdicts) ->
         verdict,
         hide(reason),
         "Scan" in name and _PUSHED.search(whole) is not None,
+        _numbers(raw.stats),
     )
+
+
+def _numbers(stats: NodeStats | None) -> str:
+    """
+    >>> _numbers(NodeStats(planNodeOutputPositions=1200, planNodeCpuTime="3.00ms"))
+    '1,200 rows, 3.00ms'
+    """
+    if stats is None or stats.planNodeOutputPositions is None:
+        return ""
+    rows = stats.planNodeOutputPositions
+    parts = ["1 row" if rows == 1 else f"{rows:,} rows", stats.planNodeOutputDataSize, stats.planNodeCpuTime]
+    return ", ".join(part for part in parts if part)
 
 
 def _kind(name: str) -> str:

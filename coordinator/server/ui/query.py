@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import aiohttp
 import msgspec
 from fastapi import Request, Response
 
@@ -13,7 +14,8 @@ from coordinator.dispatch.failures import killed
 from coordinator.dispatch.info import query_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import progress_percentage, statement_stats
-from coordinator.explain.json_format import distributed_json
+from coordinator.explain.analyzed import Stats
+from coordinator.explain.json_format import distributed_json, distributed_trees, pretty
 from coordinator.history.reader import HistoryReader, Record
 from coordinator.history.rows import completed_row, from_micros, table_rows
 from coordinator.security.redaction import HIDDEN
@@ -21,6 +23,7 @@ from coordinator.server.authentication import identity_of
 from coordinator.server.node import json_response
 from coordinator.server.problems import ProblemError
 from coordinator.server.query_access import QueryAccess, owner_of
+from coordinator.server.settings import Cluster
 from coordinator.server.ui.charts import stacked
 from coordinator.server.ui.error_place import marked_lines
 from coordinator.server.ui.page import Context, Pages, see_other, wants_page
@@ -36,6 +39,7 @@ from coordinator.server.ui.visible import Visible
 from coordinator.server.ui.words import count, size
 from coordinator.server.uris import uris_of
 from coordinator.vocabulary.statement_facts import restored
+from shared.plan.fragment import SubPlan
 
 _TEXT = 200_000
 _REASON = 1000
@@ -50,6 +54,7 @@ class QueryPage:
     access: QueryAccess
     history: HistoryReader | None
     pages: Pages
+    cluster: Cluster | None = None
 
     async def show(self, request: Request) -> Response:
         """JSON for clients that ask for it."""
@@ -106,13 +111,27 @@ class QueryPage:
     async def kill(self, request: Request) -> Response:
         """A form of the page: the reason is what the query's owner reads."""
         fields = await self.pages.tokens.form(request, _FORM)
-        query = self.dispatcher.registry.get(fields.get("query", ""))
+        query_id, reason = fields.get("query", ""), fields.get("reason", "").strip()[:_REASON]
+        query = self.dispatcher.registry.get(query_id)
         if query is None:
-            raise ProblemError(404, "Query not found")
-        await self.access.check_kill(request, query)
-        reason = fields.get("reason", "").strip()[:_REASON]
-        query.fail(killed(reason))
-        return see_other(f"query.html?{query.id}")
+            await self._kill_elsewhere(request, query_id, reason)
+        else:
+            await self.access.check_kill(request, query)
+            query.fail(killed(reason))
+        return see_other(f"query.html?{query_id}")
+
+    async def _kill_elsewhere(self, request: Request, query_id: str, reason: str) -> None:
+        """By the coordinator that runs it, which asks its access control. Raises ProblemError."""
+        status = None
+        if self.cluster is not None:
+            try:
+                status = await self.cluster.owners.kill(query_id, reason, identity_of(request))
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise ProblemError(503, f"The coordinator of query {query_id} cannot be reached") from error
+        if status not in (200, 409):
+            raise ProblemError(
+                403 if status == 403 else 404, "Query not found" if status != 403 else "Cannot kill query"
+            )
 
 
 def _context(record: Record, drawing: Drawing | None) -> dict[str, object]:
@@ -151,12 +170,21 @@ def _live_drawing(query: Query) -> Drawing | None:
         return None
     if planned.subplan is not None:
         verdicts = {each.fragment_id: (each.verdict, each.reason or "") for each in tuple(query.verdicts)}
-        fragments = distributed_plan(distributed_json(planned.subplan))
+        fragments = distributed_plan(_measured(query, planned.subplan))
         return None if fragments is None else distributed_drawing(fragments, verdicts, query.redact)
     if planned.facts is not None:
         plan = logical_plan(restored(planned.facts.plan.json))
         return None if plan is None else logical_drawing(plan, query.redact)
     return None
+
+
+def _measured(query: Query, subplan: SubPlan) -> str:
+    """The plan with the rows of its nodes, where the engine told of them."""
+    if not query.operators:
+        return distributed_json(subplan)
+    explained = query.planned is not None and query.planned.query_type == "EXPLAIN"
+    stats = Stats(subplan, query.operators, None if explained else query.output_rows)
+    return pretty(distributed_trees(subplan, stats.as_json))
 
 
 def _of_json(content: str | None) -> object:

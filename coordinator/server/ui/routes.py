@@ -22,11 +22,11 @@ from coordinator.server.ui.lake import LakePages
 from coordinator.server.ui.life import UiLife
 from coordinator.server.ui.login import LoginPage
 from coordinator.server.ui.maintenance import MaintenancePage
-from coordinator.server.ui.overview import OverviewPage
+from coordinator.server.ui.overview import PEER_OVERVIEW, OverviewPage
 from coordinator.server.ui.page import HEADERS, Pages, tag_of, wants_page
 from coordinator.server.ui.parts import Part, ShownSetting
 from coordinator.server.ui.procedures import Declarations, ProceduresPages
-from coordinator.server.ui.queries import QueriesPage
+from coordinator.server.ui.queries import PEER_LIST, QueriesPage
 from coordinator.server.ui.query import QueryPage
 from coordinator.server.ui.statements import UserStatements
 from shared.spi.procedure import ProcedureDeclaration
@@ -82,17 +82,20 @@ def ui_router(
     if authentication is not None:
         login = "session" if authentication.forms or authentication.negotiates or oauth2 else ""
     pages = Pages(node.version, node.environment, tokens, login, life.threads, settings.process_forwarded)
-    access = QueryAccess(settings.access_control, settings.denied)
+    access = QueryAccess(settings.access_control, settings.denied, settings.done)
     statements = UserStatements(dispatcher, settings)
     lake = LakePages(statements, access, settings.history, pages)
     procedures = ProceduresPages(statements, sources.procedures, pages)
     maintenance = MaintenancePage(statements, pages)
     editor = EditorPage(statements, protocol, pages)
-    one = QueryPage(dispatcher, access, settings.history, pages)
+    one = QueryPage(dispatcher, access, settings.history, pages, settings.cluster)
     entry = LoginPage(authentication, oauth2, pages)
+    activity, identity = life.activity, (node.node_id, settings.cluster)
+    overview = OverviewPage(dispatcher, lifecycle, access, activity, sources.parts, pages, *identity)
+    queries = QueriesPage(dispatcher, access, settings.history, activity, pages, *identity)
     shown: dict[str, Handler] = {
-        "/ui/": OverviewPage(dispatcher, lifecycle, access, life.activity, sources.parts, pages).show,
-        "/ui/queries": QueriesPage(dispatcher, access, settings.history, life.activity, pages).show,
+        "/ui/": overview.show,
+        "/ui/queries": queries.show,
         "/ui/query.html": one.show,
         "/ui/lake": lake.list,
         "/ui/table": lake.table,
@@ -122,6 +125,8 @@ def ui_router(
         router.add_api_route(path, _explained(handler, pages), methods=["GET"])
     for path, handler in posted.items():
         router.add_api_route(path, _explained(handler, pages), methods=["POST"])
+    router.add_api_route(PEER_LIST, queries.part, methods=["GET"])
+    router.add_api_route(PEER_OVERVIEW, overview.part, methods=["GET"])
     router.include_router(editor.routes())
     return router
 

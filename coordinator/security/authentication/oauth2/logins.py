@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
+from typing import TypeVar
 
 import jwt
+import structlog
 
 from coordinator.security.authentication.oauth2.handed_tokens import Handed, HandedTokens
+from coordinator.security.authentication.oauth2.login_store import Login, LoginStore, LoginStoreError
 from coordinator.security.authentication.oauth2.provider import Provider, ProviderError
 
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
 _AUDIENCE = "procession_oauth"
 _ALGORITHM = "HS256"
-_MOST = 10_000
 _POLL_SECONDS = 10.0
 _REFRESHED_SECONDS = 60.0
 """How long a client has to fetch the token that replaces its old one."""
@@ -34,15 +39,6 @@ class LoginError(Exception):
     """What the user reads in the browser."""
 
 
-@dataclass(slots=True)
-class _Login:
-    verifier: str
-    begun: float
-    token: str | None = None
-    error: str | None = None
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Both None while the user has not logged in."""
@@ -55,24 +51,17 @@ class Logins:
     """Belongs to one event loop. A login is known by the hash of an id that its client alone knows."""
 
     def __init__(
-        self,
-        provider: Provider,
-        handed: HandedTokens,
-        state_key: str,
-        timeout: float,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, provider: Provider, handed: HandedTokens, state_key: str, timeout: float, store: LoginStore
     ) -> None:
-        self._provider, self._handed, self._timeout, self._monotonic = provider, handed, timeout, monotonic
+        self._provider, self._handed, self._timeout, self._store = provider, handed, timeout, store
         self._key = sha256(state_key.encode()).digest()
-        self._logins: dict[str, _Login] = {}
 
     async def begin(self, hashed: str, redirect_uri: str, nonce: str | None = None) -> str:
         """Where the browser goes on to; with a ``nonce`` no client waits, and this browser must come back with it.
 
         Raises LoginError.
         """
-        self._forget_old()
-        login = self._opened(hashed)
+        login = await self._opened(hashed)
         claims: dict[str, object] = {"aud": _AUDIENCE, "exp": int(time.time() + self._timeout), "login": hashed}
         if nonce is not None:
             claims["nonce"] = hash_of(nonce)
@@ -81,7 +70,7 @@ class Logins:
         try:
             return await self._provider.login_address(redirect_uri, state, challenge)
         except ProviderError as error:
-            self._end(login, error=str(error))
+            await self._end(hashed, error=str(error))
             raise LoginError(str(error)) from error
 
     async def finish(
@@ -89,59 +78,49 @@ class Logins:
     ) -> Handed | None:
         """The browser is back: with its own token if it began with a nonce, else a client has it. Raises LoginError."""
         hashed, bound = self._decoded_state(state)
-        login = self._open(hashed)
+        login = await self._open(hashed)
         if bound is not None and not compare_digest(bound, hash_of(nonce or "")):
             raise LoginError("This login belongs to another browser")
         if refusal is not None or not code:
             problem = _REFUSALS.get(refusal or "", f"OAuth2 unknown error code: {(refusal or '')[:100]}")
-            self._end(login, error=problem)
+            await self._end(hashed, error=problem)
             raise LoginError(problem)
         try:
             tokens = await self._provider.tokens(code, redirect_uri, login.verifier)
         except ProviderError as error:
-            self._end(login, error=str(error))
+            await self._end(hashed, error=str(error))
             raise LoginError(str(error)) from error
         if bound is None:
-            self._end(login, token=self._handed.to_client(tokens).token)
+            await self._end(hashed, token=self._handed.to_client(tokens).token)
             return None
-        self._logins.pop(hashed, None)
+        await self._kept(self._store.drop(hashed))
         return self._handed.to_browser(tokens)
 
-    def refreshed(self, login_id: str, token: str) -> None:
-        """A login that has ended without its user: the client has to fetch the token soon."""
-        self._forget_old()
-        if len(self._logins) >= _MOST:
-            raise LoginError("Too many logins are under way")
-        login = self._logins[hash_of(login_id)] = _Login("", self._monotonic() - self._timeout + _REFRESHED_SECONDS)
-        self._end(login, token=token)
+    async def refreshed(self, login_id: str, token: str) -> None:
+        """A login that has ended without its user: the client has to fetch the token soon. Raises LoginError."""
+        await self._kept(self._store.open(hash_of(login_id), Login("", ended=True, token=token), _REFRESHED_SECONDS))
 
     async def outcome(self, login_id: str) -> Outcome:
         """Of the login of this id; waits some seconds for it."""
-        deadline = self._monotonic() + _POLL_SECONDS
-        while (login := self._logins.get(hash_of(login_id))) is None:
-            if self._monotonic() >= deadline:
-                return Outcome()
-            await asyncio.sleep(0.1)  # the browser may not have come yet
         try:
-            async with asyncio.timeout(max(0.0, deadline - self._monotonic())):
-                await login.ended.wait()
-        except TimeoutError:
-            return Outcome()
-        return Outcome(login.token, login.error)
+            login = await self._store.awaited(hash_of(login_id), _POLL_SECONDS)
+        except LoginStoreError as error:
+            _log.warning("logins cannot be looked up", reason=str(error))
+            await asyncio.sleep(1.0)
+            return Outcome()  # the client asks again
+        return Outcome() if login is None else Outcome(login.token, login.error)
 
-    def drop(self, login_id: str) -> None:
-        """The client has its token."""
-        self._logins.pop(hash_of(login_id), None)
+    async def drop(self, login_id: str) -> None:
+        """The client has its token; it goes by itself where it cannot be dropped now."""
+        with suppress(LoginStoreError):
+            await self._store.drop(hash_of(login_id))
 
-    def _opened(self, hashed: str) -> _Login:
+    async def _opened(self, hashed: str) -> Login:
         """New, or the same again for a page that is opened twice."""
-        known = self._logins.get(hashed)
-        if known is not None and not known.ended.is_set():
-            return known
-        if known is not None or len(self._logins) >= _MOST:
-            raise LoginError("This login has ended" if known is not None else "Too many logins are under way")
-        made = self._logins[hashed] = _Login(token_urlsafe(48), self._monotonic())
-        return made
+        login = await self._kept(self._store.open(hashed, Login(token_urlsafe(48)), self._timeout))
+        if login.ended:
+            raise LoginError("This login has ended")
+        return login
 
     def _decoded_state(self, state: str) -> tuple[str, str | None]:
         """The login and the hash of its nonce."""
@@ -153,20 +132,21 @@ class Logins:
             raise LoginError("This login is unknown or took too long") from error
         return str(claims.get("login")), claims.get("nonce")
 
-    def _open(self, hashed: str) -> _Login:
-        login = self._logins.get(hashed)
-        if login is None or login.ended.is_set():
+    async def _open(self, hashed: str) -> Login:
+        login = await self._kept(self._store.get(hashed))
+        if login is None or login.ended:
             raise LoginError("This login is unknown or has ended")
         return login
 
-    def _end(self, login: _Login, token: str | None = None, error: str | None = None) -> None:
-        login.token, login.error = token, error
-        login.ended.set()
+    async def _end(self, hashed: str, token: str | None = None, error: str | None = None) -> None:
+        await self._kept(self._store.end(hashed, token, error))
 
-    def _forget_old(self) -> None:
-        oldest = self._monotonic() - self._timeout
-        for hashed in [hashed for hashed, login in self._logins.items() if login.begun < oldest]:
-            del self._logins[hashed]
+    async def _kept(self, asked: Awaitable[T]) -> T:
+        """What the store answers. Raises LoginError where it cannot."""
+        try:
+            return await asked
+        except LoginStoreError as error:
+            raise LoginError(str(error)) from error
 
 
 def hash_of(login_id: str) -> str:

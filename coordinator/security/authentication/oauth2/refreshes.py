@@ -41,7 +41,7 @@ class Refreshes:
         try:
             token = await asyncio.shield(asking)
             login_id = str(uuid4())
-            self._logins.refreshed(login_id, token)
+            await self._logins.refreshed(login_id, token)
         except (ProviderError, LoginError) as error:
             self._known.pop(digest, None)
             _log.info("token not refreshed", reason=str(error))
