@@ -14,7 +14,7 @@ from coordinator.connectors.managed import CatalogManager, CatalogSettings
 from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.server.peer_queries import PEER_CATALOGS
 from coordinator.server.peers import PeerTokens
-from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
+from coordinator.vocabulary.planned_statement import CatalogDefinition, CatalogEdit, ManageCatalog
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol.internal_authentication import BEARER_HEADER
 from tests.cluster.conftest import SECRET, Pair
@@ -76,6 +76,35 @@ def test_made_here_and_dropped_there(store: ClusterStore, tmp_path: Path) -> Non
     (config,) = [each for each in one.catalogs.configs() if each.name == "fresh"]
     assert config.properties["tpch.column-naming"].value == "STANDARD", "dropped and made again is another"
     one.drop("fresh")
+
+
+def test_altered_on_one_and_another(store: ClusterStore, tmp_path: Path) -> None:
+    def naming(node: Node) -> str | None:
+        node.manager.follow_store()
+        (config,) = [each for each in node.catalogs.configs() if each.name == "altered"]
+        found = config.properties.get("tpch.column-naming")
+        return None if found is None else found.value
+
+    def edit(node: Node, name: str, value: str | None) -> None:
+        node.manager.carry_out(ManageCatalog(name, CatalogEdit((("tpch.column-naming", value),)), lenient=False))
+
+    one, two = Node(tmp_path / "one", store), Node(tmp_path / "two", store)
+    one.create("altered")
+    edit(one, "altered", "STANDARD")
+    assert naming(one) == naming(two) == "STANDARD"
+    edit(two, "altered", None)
+    assert naming(one) is None
+    two.manager.follow_store()
+    edit(one, "altered", "STANDARD")
+    with pytest.raises(ProcessionError) as lost:
+        edit(two, "altered", "SIMPLIFIED")
+    assert lost.value.code is ErrorCode.TRANSACTION_CONFLICT, "it had not seen the change"
+    assert naming(two) == "STANDARD"
+    with pytest.raises(ProcessionError, match="comes from a file") as refused:
+        edit(one, "filed", "STANDARD")
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED
+    assert [file.name for file in one.folder.iterdir()] == ["filed.properties"]
+    one.drop("altered")
 
 
 def test_two_at_once_make_one(store: ClusterStore, tmp_path: Path) -> None:
