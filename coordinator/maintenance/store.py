@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
@@ -145,7 +145,7 @@ class MaintenanceStore:
         self._home = home
         self._made = False
         self._lock = threading.Lock()
-        self._upsert: Any
+        self._upsert: Callable[[Table], sqlite.Insert | postgresql.Insert]
         if isinstance(home, Path):
             self._tables, self._upsert = _tables(""), sqlite.insert
             self._engine = create_engine(f"sqlite:///{home}")

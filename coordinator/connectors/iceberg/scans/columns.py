@@ -102,7 +102,7 @@ def _column(field: Mapping[str, Any], type_: IcebergType) -> ScanColumn:
     return ScanColumn(str(field["name"]), presto_type(type_), made, leaves, as_stored=read is None)
 
 
-def _as_binary(stored: object) -> Any:
+def _as_binary(stored: object) -> object:
     """A type of Iceberg's JSON with what files hold of geometries, at any depth: well-known binary."""
     if isinstance(stored, str):
         return "binary" if stored.startswith(("geometry", "geography")) else stored

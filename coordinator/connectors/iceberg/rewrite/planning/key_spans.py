@@ -53,7 +53,7 @@ def _spans(files: Sequence[LiveFile], column: KeyColumn, type_: IcebergType) -> 
 
 
 def _span(
-    file: DataFile, column: KeyColumn, bounds: tuple[Any, Any] | None, ranks: Mapping[Any, int], last: int
+    file: DataFile, column: KeyColumn, bounds: tuple[object, object] | None, ranks: Mapping[object, int], last: int
 ) -> tuple[int, int]:
     nulls = (file.null_value_counts or {}).get(column.id)
     at_nulls = 0 if column.nulls_first else last

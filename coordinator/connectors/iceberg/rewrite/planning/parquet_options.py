@@ -7,6 +7,7 @@ there. Kernels look at every batch, so that ``row-group-check-*`` have no meanin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -34,17 +35,16 @@ def data_output(
     schema: Schema, properties: Mapping[str, str], directory: str, name: str, row_group_stored: int
 ) -> Output:
     """A data file; ``row_group_stored`` is the most that a row group takes of it."""
-    asked = asked_row_group(properties)
-    memory: dict[str, Any] = {} if asked is None else {"row_group_bytes": max(_IN_MEMORY, min(asked, _MOST_IN_MEMORY))}
-    return Output(
+    made = Output(
         directory,
         name,
         row_group_stored=row_group_stored,
         bloom_filters=bloom_filters(schema, properties),
         without_statistics=_without_statistics(schema, properties),
-        **memory,
         **_common(properties, _DATA),
     )
+    asked = asked_row_group(properties)
+    return made if asked is None else replace(made, row_group_bytes=max(_IN_MEMORY, min(asked, _MOST_IN_MEMORY)))
 
 
 def delete_output(properties: Mapping[str, str], directory: str, name: str) -> Output:
