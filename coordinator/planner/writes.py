@@ -53,6 +53,8 @@ class PlannedWrite:
     tables: tuple[TableMetadata, ...]
     update_type: str
     change: object | None = None
+    notes: tuple[str, ...] = ()
+    """What is told of materialized views."""
 
 
 def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> PlannedWrite:
@@ -65,7 +67,7 @@ def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> Plan
     columns = _insert_columns(statement, table)
     _check_types(source, columns, statement.query, statement.location)
     visible = [c for c in table.columns if not c.hidden]
-    root = _writer(planner, source, columns, visible)
+    root = writer(planner, source, columns, visible)
     write = TableWrite(name.catalog, table.schema, written_name(name, table), "INSERT", "", "", table.snapshot_id)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "INSERT")
 
@@ -132,7 +134,7 @@ def _value_location(tree: Query, position: int) -> ErrorLocation | None:
     return ErrorLocation(place.line, place.column)
 
 
-def _writer(
+def writer(
     planner: QueryPlanner, source: RelationPlan, columns: Sequence[ColumnMetadata], visible: Sequence[ColumnMetadata]
 ) -> OutputNode:
     """The writer over every column of the table: those not written are NULL."""

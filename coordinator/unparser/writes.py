@@ -30,7 +30,9 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
     if _is_small(writer.source):
         sql = f"SELECT /*+ COALESCE(1) */ * FROM ({sql})"  # noqa: S608 - the planned query itself
-    write = replace(planned.write, before="INSERT INTO", after=f"({columns}) {sql}")
+    whole = planned.write.refresh is not None and planned.write.refresh.how == "whole"
+    before = "INSERT OVERWRITE" if whole else "INSERT INTO"
+    write = replace(planned.write, before=before, after=f"({columns}) {sql}")
     return WriteRows(write, inputs)
 
 
