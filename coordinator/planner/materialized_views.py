@@ -92,7 +92,10 @@ def plan_create(statement: sql.CreateMaterializedView, session: Session, catalog
 
 def _require_lasting(statement: sql.CreateMaterializedView, definition: Definition) -> None:
     if not definition.lasting:
-        message = "The query of a materialized view cannot depend on the time, on chance, or on a version of a table"
+        message = (
+            "The query of a materialized view cannot depend on the time, on chance, or on a version of a table "
+            "or its files"
+        )
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     if definition.of_user:
         message = "The query of a materialized view cannot depend on who asks (current_user)"

@@ -6,26 +6,29 @@ is given stored rows only where those mean the same to them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.guard import Reader
+from coordinator.planner.incremental import Part, incremental
 from coordinator.planner.materialized_views import existing_materialized_view
 from coordinator.planner.object_names import object_name, writable
 from coordinator.planner.query.materialized import Definition, base_tables, is_pinned, materialized_views_of
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.query.view_expansion import parse_view
-from coordinator.planner.writes import PlannedWrite, writer
+from coordinator.planner.writes import ROWS, PlannedWrite, writer
 from coordinator.sql.ddl_statements import RefreshMaterializedView
 from coordinator.sql.tree.expressions import Identifier
 from coordinator.sql.tree.queries import Table
-from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import SourceLocation
 from shared.spi.connector import ViewMetadata
-from shared.spi.materialized_views import Refresh
+from shared.spi.materialized_views import NO_SNAPSHOT, MaterializedViews, Refresh
 from shared.spi.session import Session
-from shared.spi.table_writes import TableWrite
+from shared.spi.table_writes import TableWrite, WriteKind
 
 _UPDATE_TYPE = "REFRESH MATERIALIZED VIEW"
 
@@ -46,7 +49,51 @@ def plan_refresh(
     definition = planner.definition_of(
         view, parse_view(view, node, planner.context), node, planner.context, _owner(planner, view)
     )
-    return _whole(planner, view, definition, session)
+    if not definition.lasting:
+        message = f"The query of materialized view '{view.schema}.{view.name}' depends on the time or on chance now"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    source = materialized_views_of(catalogs, name.catalog)
+    found = _how(view, definition, source)
+    if found.how is None:
+        return _nothing_to_do()
+    return _planned(planner, view, definition, source, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """Of one refresh, and why; None: nothing has changed. ``parts``: see ``Incremental``."""
+
+    how: Literal["whole", "append", "merge"] | None
+    why: str
+    parts: Mapping[str, Part] | None = None
+
+
+def _how(view: ViewMetadata, definition: Definition, source: MaterializedViews) -> _How:
+    kept = view.materialized
+    assert kept is not None
+    if kept.refreshed is None:
+        return _How("whole", "it was never refreshed")
+    if kept.meaning is None or kept.meaning != definition.meaning:
+        return _How("whole", "it is not known that its query means what it meant")
+    if not source.can_continue(view):
+        return _How("whole", "its storage table does not have the rows of the last refresh alone")
+    changes = [change for base in kept.base_tables if (change := source.base_changes(base)).changed]
+    if not changes:
+        return _How(None, "nothing has changed")
+    if kept.refresh_type == "FULL":
+        return _How("whole", "refresh_type is FULL")
+    if not all(change.appended for change in changes):
+        return _How("whole", next(change.why for change in changes if not change.appended))
+    if any(base.snapshot_id == NO_SNAPSHOT for base in kept.base_tables):
+        return _How("whole", "its table was empty")
+    way = incremental(definition.plan)
+    if isinstance(way, str):
+        return _How("whole", way)
+    return _How("append" if way.parts is None else "merge", changes[0].why, way.parts)
+
+
+def _nothing_to_do() -> PlannedStatement:
+    return PlannedStatement("INSERT", ROWS, ReturnRows(((0,),)), update_type=_UPDATE_TYPE)
 
 
 def _planner(view: ViewMetadata, session: Session, catalogs: Catalogs) -> QueryPlanner:
@@ -65,33 +112,47 @@ def _named(view: ViewMetadata, statement: RefreshMaterializedView) -> Table:
     return Table(location=place, name=tuple(Identifier(location=place, value=part) for part in parts))
 
 
-def _whole(planner: QueryPlanner, view: ViewMetadata, definition: Definition, session: Session) -> PlannedWrite:
-    kept = view.materialized
+def _planned(
+    planner: QueryPlanner, view: ViewMetadata, definition: Definition, source: MaterializedViews, found: _How
+) -> PlannedWrite:
+    kept, how = view.materialized, found.how
     assert kept is not None
-    if not definition.lasting:
-        message = f"The query of materialized view '{view.schema}.{view.name}' depends on the time or on chance now"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-    source = materialized_views_of(planner.catalogs, view.catalog)
+    assert how is not None
     table = source.storage(kept.storage_schema, kept.storage_table)
     if table is None:
         message = f"Storage table {kept.storage_schema}.{kept.storage_table} does not exist: make the view again"
         raise ProcessionError(ErrorCode.INVALID_VIEW, message)
-    bases = base_tables(definition, view.catalog)
-    pinned = all(map(is_pinned, definition.scans.values()))
-    refresh = Refresh(
-        view,
-        bases,
-        definition.meaning if pinned else None,
-        int(session.start.timestamp() * 1000),
-        "whole",
-    )
-    planner.ids = definition.ids
     columns = [column for each in view.columns if (column := table.column(each.name)) is not None]
     if len(columns) != len(view.columns):
         message = f"Storage table {kept.storage_schema}.{kept.storage_table} lacks columns: make the view again"
         raise ProcessionError(ErrorCode.INVALID_VIEW, message)
-    root = writer(planner, definition.plan, columns, [c for c in table.columns if not c.hidden])
-    write = TableWrite(
-        view.catalog, kept.storage_schema, table.name, "INSERT", "", "", table.snapshot_id, refresh=refresh
+    pinned = all(map(is_pinned, definition.scans.values()))
+    refresh = Refresh(
+        view,
+        base_tables(definition, view.catalog),
+        definition.meaning if pinned else None,
+        int(planner.session.start.timestamp() * 1000),
+        how,
     )
-    return PlannedWrite(root, write, tuple(definition.scans.values()), _UPDATE_TYPE)
+    planner.ids = definition.ids
+    root = writer(planner, definition.plan, columns, [c for c in table.columns if not c.hidden])
+    kind: WriteKind = "MERGE" if how == "merge" else "INSERT"
+    write = TableWrite(view.catalog, kept.storage_schema, table.name, kind, "", "", table.snapshot_id, refresh=refresh)
+    told = {"whole": "refreshed as a whole", "append": "new rows are added", "merge": "groups of new rows are merged"}
+    return PlannedWrite(
+        root,
+        write,
+        tuple(definition.scans.values()),
+        _UPDATE_TYPE,
+        notes=(f"{view.catalog}.{view.schema}.{view.name}: {told[how]}, {found.why}",),
+        merged=found.parts,
+        warning=_warning(view, found),
+    )
+
+
+def _warning(view: ViewMetadata, found: _How) -> str | None:
+    """As Presto warns of a refresh that could not be incremental."""
+    kept = view.materialized
+    if found.how != "whole" or kept is None or kept.refreshed is None or kept.refresh_type == "FULL":
+        return None
+    return f"Materialized view {view.schema}.{view.name} was refreshed as a whole: {found.why}"

@@ -5,13 +5,14 @@ Source of rules and texts: Presto's ``StatementAnalyzer`` (visitInsert, visitCre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
 from coordinator.expressions.types import INTEGERS, can_coerce, read_type
 from coordinator.planner.ddl import refuse_name_of_view, require_schema
+from coordinator.planner.incremental import Part
 from coordinator.planner.object_names import (
     connector_of,
     editable,
@@ -55,6 +56,9 @@ class PlannedWrite:
     change: object | None = None
     notes: tuple[str, ...] = ()
     """What is told of materialized views."""
+    merged: Mapping[str, Part] | None = None
+    """The columns of a refresh that merges groups, and what becomes of each."""
+    warning: str | None = None
 
 
 def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> PlannedWrite:

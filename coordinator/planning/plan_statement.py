@@ -175,6 +175,8 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
         return planned
     steps.warn_of(planned.tables)
     steps.view_notes += planned.notes
+    if planned.warning is not None:
+        steps.warn(planned.warning)
     logical, subplan = steps.finish(planned.root)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)

@@ -70,6 +70,10 @@ class Steps:
         texts = dict.fromkeys(text for table in tables for text in table.warnings)
         self.warnings += [PrestoWarning(*_SEMANTIC_WARNING, text) for text in texts]
 
+    def warn(self, text: str) -> None:
+        """Adds a warning."""
+        self.warnings.append(PrestoWarning(*_SEMANTIC_WARNING, text))
+
     def finish(
         self,
         plan: PlanNode,

@@ -123,6 +123,8 @@ class IcebergConnector:
             return None
         if version is None and (reference := reference_name(name)) is not None:
             known = self.tables_of.load(schema, reference.table)
+            if known is not None and is_storage(known):
+                return None
             if known is not None:
                 named = reference_of(known, reference.kind, reference.name)
                 return self.table(schema, reference.table, named)

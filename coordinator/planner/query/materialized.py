@@ -35,6 +35,9 @@ from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.materialized_views import BaseTable, Materialization, MaterializedViews
 from shared.units import format_duration, parse_duration
 
+_HIDDEN = "SYNTHESIZED"
+"""The kind of a column that is in no file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -84,9 +87,14 @@ def _without_versions(node: PlanNode) -> PlanNode:
     return msgspec.structs.replace(node, table=plain, assignments=columns)
 
 
-def is_deterministic(plan: PlanNode) -> bool:
-    """Whether nothing in a plan gives another value each time."""
-    return all(deterministic(each) for node in walk(plan) for each in expressions(node))
+def is_lasting(plan: PlanNode) -> bool:
+    """Whether nothing in a plan gives another value each time, or after a compaction: files and places of rows."""
+    for node in walk(plan):
+        if isinstance(node, TableScanNode) and any(h.get("columnType") == _HIDDEN for h in node.assignments.values()):
+            return False
+        if not all(map(deterministic, expressions(node))):
+            return False
+    return True
 
 
 def asks_for_user(query: Query) -> bool:

@@ -21,7 +21,7 @@ from coordinator.planner.query.guarded_relations import guarded, view_reader
 from coordinator.planner.query.materialized import (
     Definition,
     asks_for_user,
-    is_deterministic,
+    is_lasting,
     meaning_of,
     stored_rows,
 )
@@ -225,7 +225,7 @@ class QueryPlanner:
         """A query as that of a view, by a planner of its own."""
         with clock_reads() as clock:
             plan = self.plan_query(tree, self.context)
-        lasting = not clock and not self.told.versions and is_deterministic(plan.node)
+        lasting = not (clock or self.told.versions) and is_lasting(plan.node)
         return Definition(plan, self.scans, "", lasting, asks_for_user(tree), self.ids)
 
     @contextmanager

@@ -8,14 +8,19 @@ that nobody reads, and the next one replaces it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.view.metadata import ViewMetadata as IcebergView
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.materialized.changes import current_id, same_rows, snapshots_since
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.references import main_at
 from coordinator.connectors.iceberg.tables.writing import QUERY_ID, write_rows
 from coordinator.connectors.iceberg.views.catalog_views import view_of, view_store
 from coordinator.connectors.iceberg.views.store import ViewStore
@@ -60,46 +65,62 @@ def _check_unchanged(catalog: TableCatalog, was: IcebergView, wanted: Refresh) -
 def _publish(
     catalog: TableCatalog, store: ViewStore, was: IcebergView, wanted: Refresh, table: Table, context: WriteContext
 ) -> None:
-    own = _own_snapshot(table, context)
+    own = _own_snapshots(table, context)
+    newest = own[-1].snapshot_id if own else current_id(table)
     if wanted.how == "whole":
-        if own is not None and not same_rows(table, own):
+        if not same_rows(table, newest):
             # Another refresh has replaced the rows since, and tells the view itself.
             logger.info("Query %s: a later refresh of %s counts", context.query_id, wanted.view.name)
             return
-    elif own is not None and not _follows(table, own, _kept(wanted.view)):
+    elif own and not _follows(table, own, _kept(wanted.view)):
+        _take_back(catalog, table, own)
         raise _changed(wanted.view, "was refreshed")
-    view = replace(
-        view_of(catalog, wanted.view.schema, wanted.view.name, was),
-        materialized=replace(
-            _kept(view_of(catalog, wanted.view.schema, wanted.view.name, was)),
-            base_tables=wanted.base_tables,
-            refreshed=current_id(table) if own is None else own,
-            meaning=wanted.meaning,
-            read_ms=wanted.read_ms,
-        ),
+    now = view_of(catalog, wanted.view.schema, wanted.view.name, was)
+    refreshed = replace(
+        _kept(now),
+        base_tables=wanted.base_tables,
+        refreshed=newest,
+        meaning=wanted.meaning,
+        read_ms=wanted.read_ms,
     )
-    store.set_properties(view, was)
+    store.set_properties(replace(now, materialized=refreshed), was)
 
 
-def _own_snapshot(table: Table, context: WriteContext) -> int | None:
-    """None where nothing was to be changed."""
-    for snapshot in reversed(table.metadata.snapshots):
-        summary = None if snapshot.summary is None else snapshot.summary.additional_properties
-        if summary is not None and summary.get(QUERY_ID) == context.query_id:
-            return snapshot.snapshot_id
-    return None
+def _own_snapshots(table: Table, context: WriteContext) -> list[Snapshot]:
+    """The newest comes last; none where nothing was to be changed."""
+    found = []
+    for snapshot in table.metadata.snapshots:
+        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        if summary.get(QUERY_ID) == context.query_id:
+            found.append(snapshot)
+    return found
 
 
-def _follows(table: Table, own: int, kept: Materialization) -> bool:
+def _follows(table: Table, own: Sequence[Snapshot], kept: Materialization) -> bool:
     """Whether nothing but compactions lies between the rows that were there and those that were added."""
     if kept.refreshed is None:
         return False
     between = snapshots_since(table, kept.refreshed)
-    newer = snapshots_since(table, own)
-    if between is None or newer is None:
+    if between is None or own[-1] not in between:
         return False
-    before = between[len(newer) + 1 :]
-    return all(s.summary is not None and s.summary.operation.value == "replace" for s in before)
+    before = between[between.index(own[-1]) + 1 :]
+    return all(s in own or (s.summary is not None and s.summary.operation is Operation.REPLACE) for s in before)
+
+
+def _take_back(catalog: TableCatalog, table: Table, own: Sequence[Snapshot]) -> None:
+    """No view reads these rows; programs that read the storage table itself need not either."""
+    parent = own[0].parent_snapshot_id
+    if parent is None or current_id(table) != own[-1].snapshot_id:
+        return
+
+    def stage(newest: Table) -> Change[None]:
+        if current_id(newest) != own[-1].snapshot_id:
+            return Change(None)
+        update, unmoved = main_at(newest, parent)
+        return Change(None, (update,), (unmoved,))
+
+    with suppress(ProcessionError):
+        commit_change(catalog, table.name()[-2], table.name()[-1], stage)
 
 
 def _changed(view: ViewMetadata, how: str) -> ProcessionError:
