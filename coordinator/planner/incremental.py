@@ -106,7 +106,13 @@ def _of_aggregation(aggregation: Aggregation, type_: Type, shown: str) -> Part |
         case "count":
             return part
         case "sum":
-            exact = type_.base == "bigint" or (type_.base == "decimal" and int(type_.parameters[1]) <= _MOST_SCALE)
+            exact = type_.base == "bigint" or (type_.base == "decimal" and _scale(type_) <= _MOST_SCALE)
             return part if exact else _Not(f"a sum of type {shown} depends on the order of rows")
         case _:
             return part if type_.base in _ORDERED else _Not(f"{name} of type {shown} is not merged")
+
+
+def _scale(type_: Type) -> int:
+    scale = type_.parameters[1]
+    assert isinstance(scale, int)
+    return scale

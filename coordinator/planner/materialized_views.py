@@ -35,7 +35,7 @@ from shared.spi.catalog_changes import (
     ViewRename,
 )
 from shared.spi.connector import ViewColumn, ViewMetadata
-from shared.spi.materialized_views import Materialization, RefreshType, StaleReads
+from shared.spi.materialized_views import BaseTable, Materialization, RefreshType, StaleReads
 from shared.spi.session import Session
 from shared.units import format_duration, parse_duration
 
@@ -83,11 +83,15 @@ def plan_create(statement: sql.CreateMaterializedView, session: Session, catalog
         owner=session.user,
         security=statement.security or "DEFINER",
         comment=statement.comment,
-        materialized=replace(kept, base_tables=base_tables(definition, name.catalog)),
+        materialized=replace(kept, base_tables=_not_read_yet(definition, name.catalog)),
     )
     change = MaterializedViewCreation(view, _storage(kept, columns, given, statement.comment), statement.or_replace)
     editable(connector, "creating materialized views").validate(change)
     return change_statement(name.catalog, change, "CREATE MATERIALIZED VIEW")
+
+
+def _not_read_yet(definition: Definition, catalog: str) -> tuple[BaseTable, ...]:
+    return tuple(BaseTable(base.schema, base.table) for base in base_tables(definition, catalog))
 
 
 def _require_lasting(statement: sql.CreateMaterializedView, definition: Definition) -> None:

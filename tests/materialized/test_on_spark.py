@@ -19,7 +19,7 @@ QUERIES = {
     "grouped": "SELECT k, count(*) AS n, count(v) AS nv, sum(v) AS total, sum(p) AS money, min(d) AS lo, max(d) AS hi, "
     "min(k) AS least FROM t WHERE v IS NULL OR v <> 13 GROUP BY k",
     "whole": "SELECT count(*) AS n, sum(v) AS total, max(p) AS dearest FROM t",
-    "months": "SELECT date_trunc('month', d) AS m, v % 3 AS r, count(*) AS n FROM t GROUP BY 1, 2",
+    "months": "SELECT CAST(date_trunc('month', d) AS date) AS m, v % 3 AS r, count(*) AS n FROM t GROUP BY 1, 2",
     "projected": "SELECT v + 1 AS w, upper(k) AS k, d FROM t WHERE v > 5",
 }
 NEVER_MERGED = {

@@ -29,7 +29,7 @@ from coordinator.sql.tree.queries import Query, Table
 from coordinator.vocabulary.session_properties import session_flag, session_value
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
-from shared.plan.nodes import PlanNode, TableScanNode
+from shared.plan.nodes import PlanNode, SampleNode, TableScanNode
 from shared.plan.traversal import expressions, rewrite_bottom_up, walk
 from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.materialized_views import BaseTable, Materialization, MaterializedViews
@@ -90,6 +90,8 @@ def _without_versions(node: PlanNode) -> PlanNode:
 def is_lasting(plan: PlanNode) -> bool:
     """Whether nothing in a plan gives another value each time, or after a compaction: files and places of rows."""
     for node in walk(plan):
+        if isinstance(node, SampleNode):
+            return False
         if isinstance(node, TableScanNode) and any(h.get("columnType") == _HIDDEN for h in node.assignments.values()):
             return False
         if not all(map(deterministic, expressions(node))):

@@ -114,7 +114,7 @@ def materialization(properties: Mapping[str, str]) -> Materialization:
             None if _WINDOW not in properties else parse_duration(properties[_WINDOW]),
             cast(RefreshType | None, _one_of(properties, _REFRESH_TYPE, "INCREMENTAL", "FULL")),
             properties.get(_AUTOMATIC) == "true",
-            {name: value for name, value in properties.items() if is_ours(name) and not _is_written(name)},
+            {name: value for name, value in properties.items() if is_ours(name) and not _is_written(name, value)},
         )
     except (KeyError, TypeError, ValueError) as error:
         message = f"The properties of the materialized view cannot be read: {type(error).__name__}: {error}"
@@ -132,8 +132,8 @@ def _one_of(properties: Mapping[str, str], name: str, *known: str) -> str | None
     return value if value in known else None
 
 
-def _is_written(name: str) -> bool:
-    return name in _WRITTEN or name.startswith(_BASE_SNAPSHOT)
+def _is_written(name: str, value: str) -> bool:
+    return name in _WRITTEN or name.startswith(_BASE_SNAPSHOT) or (name, value) == (_COLUMN_MAPPINGS, "[]")
 
 
 _WRITTEN = frozenset(

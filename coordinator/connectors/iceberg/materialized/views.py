@@ -14,7 +14,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.materialized.changes import changes_since, current_id, same_rows
 from coordinator.connectors.iceberg.materialized.stored import STORAGE_OF, STORAGE_PREFIX, is_storage_name
-from coordinator.connectors.iceberg.tables.creation import create, new_table
+from coordinator.connectors.iceberg.tables.creation import check_folders, check_location, create, new_table
 from coordinator.connectors.iceberg.tables.ddl import drop_table
 from coordinator.connectors.iceberg.tables.table_properties import DECLARED
 from coordinator.connectors.iceberg.views.catalog_views import change_view, load_view, view_names, view_store
@@ -154,7 +154,8 @@ def _store(catalog: TableCatalog) -> ViewStore:
 def check_creation(catalog: TableCatalog, change: MaterializedViewCreation) -> None:
     """What can be refused from the statement alone. Raises ProcessionError."""
     _store(catalog)
-    new_table(change.storage)
+    check_location(change.storage.properties.get("location"))
+    check_folders(catalog, new_table(change.storage), change.storage.schema, change.storage.table)
 
 
 def is_storage(table: Table) -> bool:
