@@ -73,10 +73,10 @@ class ViewRefreshes:
             job = replace(job, state="FINISHED", ended=self._now())
             self._not_before.pop(key, None)
         except (ProcessionError, TimeoutError) as error:
-            told = error.message if isinstance(error, ProcessionError) else "the window closed"
-            job = replace(job, state="FAILED", ended=self._now(), error=told)
+            reason = error.message if isinstance(error, ProcessionError) else "the window closed"
+            job = replace(job, state="FAILED", ended=self._now(), error=reason)
             self._not_before[key] = self._now() + _PAUSE
-            _LOG.warning("maintenance: materialized view %s was not refreshed: %s", key, told)
+            _LOG.warning("maintenance: materialized view %s was not refreshed: %s", key, reason)
         if job.job_id:
             await asyncio.to_thread(self._store.save_job, job)
 

@@ -189,7 +189,7 @@ def in_full(statement: sql.CreateMaterializedView, planner: QueryPlanner, home: 
     """The query's text, in which names that would mean something else under ``home`` have their catalog and schema."""
     lines = statement.query.split("\n")
     start = statement.query_tree_start
-    for (line, column), (parts, catalog, schema) in sorted(planner.told.names.items(), reverse=True):
+    for (line, column), (parts, catalog, schema) in sorted(planner.findings.names.items(), reverse=True):
         prefix = ((catalog, schema) if parts == 1 else (catalog,)) if parts < 3 else ()
         if not prefix or (catalog, schema)[: 3 - parts] == home[: 3 - parts]:
             continue

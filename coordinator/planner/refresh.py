@@ -138,13 +138,13 @@ def _planned(
     root = writer(planner, definition.plan, columns, [c for c in table.columns if not c.hidden])
     kind: WriteKind = "MERGE" if how == "merge" else "INSERT"
     write = TableWrite(view.catalog, kept.storage_schema, table.name, kind, "", "", table.snapshot_id, refresh=refresh)
-    told = {"whole": "refreshed as a whole", "append": "new rows are added", "merge": "groups of new rows are merged"}
+    words = {"whole": "refreshed as a whole", "append": "new rows are added", "merge": "groups of new rows are merged"}
     return PlannedWrite(
         root,
         write,
         tuple(definition.scans.values()),
         _UPDATE_TYPE,
-        notes=(f"{view.catalog}.{view.schema}.{view.name}: {told[how]}, {found.why}",),
+        notes=(f"{view.catalog}.{view.schema}.{view.name}: {words[how]}, {found.why}",),
         merged=found.parts,
         warning=_warning(view, found),
     )

@@ -26,12 +26,14 @@ class Sent:
     lab: Kept
     texts: list[str] = field(default_factory=list)
     users_wait: bool = False
+    count: int = 0
     fails: bool = False
 
     async def run(self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None = None) -> None:
         del seconds
         self.texts.append(text)
-        await begun(f"query{len(self.texts)}")
+        self.count += 1
+        await begun(f"query{self.count}")
         if self.fails:
             raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, "no workers")
         self.lab.refresh("alice", text.removeprefix("REFRESH MATERIALIZED VIEW "))

@@ -93,7 +93,7 @@ def test_any_order_of_changes(whole_service: Service, run: Statement) -> None:
     # The table behind the views is one whose files get looked after.
     run("CALL iceberg.system.rewrite_data_files('kept', '__mv_storage__projected')")
     assert by_text(run("SELECT * FROM projected")) == right(whole_service, QUERIES["projected"])
-    run("INSERT INTO t VALUES (6, 'late', 1, NULL, 1e0)")
+    run("INSERT INTO t VALUES (6, 'late', 1.00, NULL, 1e0)")
     assert "added" in run("EXPLAIN REFRESH MATERIALIZED VIEW projected")[0][0]
     run("REFRESH MATERIALIZED VIEW projected")
     assert by_text(run("SELECT * FROM projected")) == right(whole_service, QUERIES["projected"])
@@ -104,7 +104,7 @@ def test_what_is_not_exact_is_refreshed_as_a_whole(whole_service: Service, run: 
     for name, query in NEVER_MERGED.items():
         run(f"CREATE MATERIALIZED VIEW {name} AS {query}")
         run(f"REFRESH MATERIALIZED VIEW {name}")
-    run("INSERT INTO t VALUES (1, 'a', 1, NULL, 0.1e0)")
+    run("INSERT INTO t VALUES (1, 'a', 1.00, NULL, 0.1e0)")
     for name in NEVER_MERGED:
         assert "refreshed as a whole" in run(f"EXPLAIN REFRESH MATERIALIZED VIEW {name}")[0][0], name
 

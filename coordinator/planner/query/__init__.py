@@ -55,5 +55,5 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
     known = {scan: table.row_count for scan, table in planner.scans.items() if table.row_count is not None}
     return QueryPlan(
-        columns, root, tuple(planner.scans.values()), known, planner.distinct_values, tuple(planner.told.notes)
+        columns, root, tuple(planner.scans.values()), known, planner.distinct_values, tuple(planner.findings.notes)
     )

@@ -116,9 +116,9 @@ def stored_rows(
         message = f"Materialized view '{name}' is stale: {stale}"
         raise context.error(node, message, ErrorCode.INVALID_VIEW) from stale
     if table is None:
-        planner.told.notes.append(f"{name}: its query is run, {why}")
+        planner.findings.notes.append(f"{name}: its query is run, {why}")
         return None
-    planner.told.notes.append(f"{name}: its stored rows are read, {why}")
+    planner.findings.notes.append(f"{name}: its stored rows are read, {why}")
     return _scan(planner, view, table, node, context)
 
 

@@ -25,7 +25,7 @@ from coordinator.planner.query.materialized import (
     meaning_of,
     stored_rows,
 )
-from coordinator.planner.query.planning import Told, ordinal
+from coordinator.planner.query.planning import Findings, ordinal
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
 from coordinator.planner.query.values import plan_values
@@ -109,7 +109,7 @@ class QueryPlanner:
     """The tables whose row filters and masks are planned now."""
     names: frozenset[str] | None = None
     """All names in ``roots``, once one is asked for."""
-    told: Told = field(default_factory=Told)
+    findings: Findings = field(default_factory=Findings)
     expanding: bool = False
     """Whether materialized views stand for their queries alone."""
 
@@ -210,7 +210,7 @@ class QueryPlanner:
             open_views=(*self.open_views, name_of(view)),
             references=set(),
             names=None,
-            told=Told(),
+            findings=Findings(),
             expanding=True,
         )
         apart.guard, apart.reader = self.guard, reader or view_reader(self.guard, view, self.reader)
@@ -225,7 +225,7 @@ class QueryPlanner:
         """A query as that of a view, by a planner of its own."""
         with clock_reads() as clock:
             plan = self.plan_query(tree, self.context)
-        lasting = not (clock or self.told.versions) and is_lasting(plan.node)
+        lasting = not (clock or self.findings.versions) and is_lasting(plan.node)
         return Definition(plan, self.scans, "", lasting, asks_for_user(tree), self.ids)
 
     @contextmanager

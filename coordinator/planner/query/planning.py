@@ -31,7 +31,7 @@ class SelectItem:
 
 
 @dataclass(slots=True)
-class Told:
+class Findings:
     """What planning finds out beside the plan: of materialized views, and of names in the query."""
 
     notes: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Planning(Protocol):
     guard: Guard
     reader: Reader
     open_guards: tuple[TableName, ...]
-    told: Told
+    findings: Findings
     open_views: tuple[tuple[str, str, str], ...]
 
     @property

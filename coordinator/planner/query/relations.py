@@ -111,7 +111,7 @@ def find_relation(  # noqa: C901 - each step ends in an error of its own
     planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
     version = table_version(node.version, f"{catalog}.{schema}.{name}", context)
     if not (planner.open_guards or planner.open_views):
-        planner.told.names[node.location.line, node.location.column] = (len(parts), catalog, schema)
+        planner.findings.names[node.location.line, node.location.column] = (len(parts), catalog, schema)
     try:
         table = planner.catalogs.table(catalog, schema, name, version)
     except ProcessionError:
@@ -119,7 +119,7 @@ def find_relation(  # noqa: C901 - each step ends in an error of its own
         raise
     if table is not None:
         if version is not None or table.name.lower() != name:
-            planner.told.versions.append(name)
+            planner.findings.versions.append(name)
         return table
     view = planner.catalogs.view(catalog, schema, name)
     if view is not None:
