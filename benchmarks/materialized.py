@@ -77,6 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         etc = Path(home) / "etc"
         write_etc(etc)
+        (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
         service = start_service(etc, Path(home) / "data", Path(home) / "log", cold=True)
         try:
             bench = Bench(service, scale)

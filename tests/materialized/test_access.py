@@ -65,6 +65,28 @@ def test_storage_tables_cannot_be_named(lab: Kept) -> None:
     assert "are kept for materialized views" in lab.refused("alice", 'CREATE VIEW "__MV_storage__x" AS SELECT 1 a')
 
 
+def test_calls_look_after_files_alone(lab: Kept) -> None:
+    lab.do("alice", "CREATE MATERIALIZED VIEW mv AS SELECT id, salary FROM people")
+    lab.do("alice", "CREATE MATERIALIZED VIEW other WITH (storage_table = 'plain') AS SELECT id FROM people")
+    lab.refresh("alice", "mv")
+    for name in ("__mv_storage__mv", "plain"):
+        given = f"schema => 'db', table_name => '{name}'"
+        for call in (
+            f"copy_to_table({given}, new_table => 'copied')",
+            "commits_compare(schema => 'db', table_name => 'people', other_table => '" + name + "')",
+            f"create_changelog_view({given})",
+            f"show_snapshot_partitions({given})",
+            f"show_snapshot_files({given})",
+            f"rollback_to_snapshot({given}, snapshot_id => 1)",
+            f"unregister_table({given})",
+            f"snapshot(schema => 'db', table_name => 'copied', source_table => 'lab.db.{name}')",
+            f"rewrite_data_files({given}, filter => 'salary > 15')",
+        ):
+            assert "can do no more than look after its files" in lab.refused("alice", f"CALL lab.system.{call}"), call
+        for call in ("rewrite_data_files", "expire_snapshots", "remove_orphan_files"):
+            assert lab.refused("alice", f"CALL lab.system.{call}({given})") == ""
+
+
 def test_a_filter_of_the_owner_holds_for_all(lab: Kept) -> None:
     rules(lab, table("mv", "SELECT", user="bob"))
     lab.do("alice", "CREATE MATERIALIZED VIEW mv AS SELECT id, salary FROM people")

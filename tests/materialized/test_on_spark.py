@@ -25,7 +25,7 @@ QUERIES = {
 NEVER_MERGED = {
     "averages": "SELECT k, avg(v) AS a FROM t GROUP BY k",
     "floats": "SELECT k, sum(f) AS s FROM t GROUP BY k",
-    "having": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) > 2",
+    "had": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) > 2",
     "different": "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k",
     "joined": "SELECT a.k, b.v FROM t a JOIN t b ON a.v = b.v",
     "limited": "SELECT k FROM t ORDER BY v LIMIT 3",

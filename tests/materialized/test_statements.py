@@ -129,6 +129,17 @@ def test_replaced(lab: Kept) -> None:
     assert "stored rows" in lab.note("bob", "mv")
 
 
+def test_the_name_of_a_view_that_was_renamed(lab: Kept) -> None:
+    lab.do("alice", "CREATE MATERIALIZED VIEW mv AS SELECT id FROM people")
+    lab.refresh("alice", "mv")
+    lab.do("alice", "ALTER MATERIALIZED VIEW mv RENAME TO first")
+    lab.do("alice", "CREATE MATERIALIZED VIEW mv AS SELECT name FROM people WHERE id = 1")
+    lab.refresh("alice", "mv")
+    for name, rows in (("first", [(1,), (2,), (3,), (4,)]), ("mv", [("ada",)])):
+        assert "stored rows" in lab.note("bob", name)
+        assert sorted(lab.rows("bob", f"SELECT * FROM {name}")) == rows
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [

@@ -66,9 +66,11 @@ def _create(catalog: TableCatalog, change: MaterializedViewCreation) -> None:
     """The storage table first, so that no view is without one."""
     view = change.view
     old = load_view(catalog, view.schema, view.name) if change.replace else None
-    _remove_forgotten(catalog, change.storage, view)
     storage = change.storage
-    if old is not None and storage.table.startswith(STORAGE_PREFIX):  # the old one is read until the view is replaced
+    used = _is_used(catalog, storage)
+    if not used:
+        _remove_forgotten(catalog, storage, view)
+    elif is_storage_name(storage.table):  # of the view until it is replaced, or of one that was renamed
         storage = replace(storage, table=f"{storage.table}_{uuid.uuid4().hex[:8]}")
     new = new_table(storage)
     own = {STORAGE_OF: f"{view.schema}.{view.name}"}
@@ -81,6 +83,19 @@ def _create(catalog: TableCatalog, change: MaterializedViewCreation) -> None:
         raise
     if old is not None and old.materialized is not None:
         _drop_storage(catalog, old)
+
+
+def _is_used(catalog: TableCatalog, storage: TableCreation) -> bool:
+    """Whether a view has its rows in a table of that name."""
+    if catalog.load(storage.schema, storage.table) is None:
+        return False
+    for schema in catalog.schemas():
+        for name in view_names(catalog, schema):
+            view = load_view(catalog, schema, name)
+            kept = None if view is None else view.materialized
+            if kept is not None and (kept.storage_schema, kept.storage_table) == (storage.schema, storage.table):
+                return True
+    return False
 
 
 def _remove_forgotten(catalog: TableCatalog, storage: TableCreation, view: ViewMetadata) -> None:
