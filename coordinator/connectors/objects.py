@@ -54,8 +54,12 @@ class CatalogObjects(ABC):
         return self._holder(catalog, schema).schema_exists(schema)
 
     def tables(self, catalog: str, schema: str) -> Sequence[str]:
-        """Names of a schema's tables, sorted; empty for an unknown one."""
-        return self._holder(catalog, schema).tables(schema)
+        """Names of a schema's tables, sorted, without those that hold rows of materialized views; empty for an unknown
+        one."""
+        holder = self._holder(catalog, schema)
+        hidden = capabilities_of(holder).materialized_views
+        found = holder.tables(schema)
+        return found if hidden is None else [name for name in found if not hidden.is_storage(name)]
 
     def table(self, catalog: str, schema: str, name: str, version: object = None) -> TableMetadata | None:
         """A table at its current (or given) version, or None."""

@@ -16,6 +16,7 @@ from coordinator.kernels.file_scan import FileScan
 from shared.errors import ProcessionError
 from shared.spi.capabilities import asked_before
 from shared.spi.relation import (
+    AppendedRows,
     ArrowStream,
     Input,
     JdbcRelation,
@@ -139,12 +140,21 @@ def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads
             return FormatInput(made.name, "parquet", paths, {})
         case JdbcRelation() as relation:
             return FormatInput(made.name, "jdbc", (), remote[relation.catalog].options(relation))
+        case AppendedRows(parts, after, until):
+            options = {"start-snapshot-id": str(after), "end-snapshot-id": str(until)}
+            return FormatInput(made.name, "iceberg", (".".join(map(_quoted, parts)),), options)
         case relation:
             return ArrowInput(made.name, _arrow(relation, catalogs, remote))
 
 
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
+
+
 def _arrow(
-    relation: ParquetRelation | RowsRelation | JdbcRelation, catalogs: Catalogs, remote: Mapping[str, RemoteReads]
+    relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows,
+    catalogs: Catalogs,
+    remote: Mapping[str, RemoteReads],
 ) -> ArrowStream:
     match relation:
         case ParquetRelation():
@@ -152,5 +162,7 @@ def _arrow(
             return cast(ArrowStream, dataset)
         case JdbcRelation():
             return remote[relation.catalog].rows(relation)
+        case AppendedRows():
+            raise AssertionError("only Spark is asked for them")
         case RowsRelation():
             return asked_before(catalogs.capabilities(relation.catalog).rows).read(relation)

@@ -53,6 +53,37 @@ class Lake:
             for table in connector.tables(schema):
                 yield TableKey(catalog, schema, table)
 
+    def stale_views(self) -> list[TableKey]:
+        """Materialized views that are to be refreshed automatically and whose tables have changed."""
+        found: list[TableKey] = []
+        for catalog in self._catalogs.names():
+            if self._only and catalog not in self._only:
+                continue
+            try:
+                found += list(self._stale_views(catalog))
+            except ProcessionError as error:
+                _LOG.warning("views of catalog %s cannot be looked at: %s", catalog, error.message)
+        return found
+
+    def _stale_views(self, catalog: str) -> Iterator[TableKey]:
+        connector = self._catalogs.connector(catalog)
+        does = capabilities_of(connector)
+        if does.views is None or does.materialized_views is None:
+            return
+        for schema in connector.schemas():
+            for name in does.views.view_names(schema):
+                try:
+                    view = does.views.view(schema, name)
+                    kept = None if view is None else view.materialized
+                    if kept is None or not kept.automatic_refresh:
+                        continue
+                    if kept.refreshed is None or any(
+                        does.materialized_views.base_changes(base).changed for base in kept.base_tables
+                    ):
+                        yield TableKey(catalog, schema, name)
+                except ProcessionError as error:
+                    _LOG.warning("view %s.%s.%s cannot be looked at: %s", catalog, schema, name, error.message)
+
     def _maintained(self, catalog: str) -> MaintainedTables:
         found = capabilities_of(self._catalogs.connector(catalog)).maintained
         if found is None:

@@ -19,6 +19,7 @@ from coordinator.maintenance.decisions import Step
 from coordinator.maintenance.inspection import Inspection, Inspector
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, TableKey
+from coordinator.maintenance.refreshes import ViewRefreshes
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.store import MaintenanceStore
 from coordinator.maintenance.windows import open_until
@@ -89,6 +90,7 @@ class MaintenanceService:
         self._asked: dict[TableKey, str] = {}
         self._scans: Counter[TableKey] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._refreshes = ViewRefreshes(settings, lake, statements, store, now)
 
     @property
     def backlog(self) -> int:
@@ -104,7 +106,8 @@ class MaintenanceService:
         """Work until left; then running calls are cancelled, which undoes what they have not committed."""
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._lose_running)
-        tasks = [asyncio.create_task(self._look_forever()), asyncio.create_task(self._start_forever())]
+        works = (self._look_forever(), self._start_forever(), self._refresh_forever())
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:
@@ -143,6 +146,15 @@ class MaintenanceService:
             except Exception:
                 _LOG.exception("maintenance failed to look at its tables")
             await _set_within(self._due, self._settings.scan_interval)
+
+    async def _refresh_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.scan_interval)
+            try:
+                if self._is_its_turn():
+                    await self._refreshes.round()
+            except Exception:
+                _LOG.exception("maintenance failed to refresh materialized views")
 
     async def round(self) -> None:
         """One look at every table that is due."""

@@ -83,6 +83,11 @@ class Guard:
         return tuple(self._asked)
 
     @property
+    def hides(self) -> bool:
+        """Whether rules may keep rows or values from somebody."""
+        return self._policy.hides_objects
+
+    @property
     def rules_version(self) -> str | None:
         return self._policy.control.rules_version
 

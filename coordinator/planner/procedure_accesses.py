@@ -82,6 +82,13 @@ _STEPS = (
     "compute_table_stats",
 )
 """What auto_maintain calls."""
+_OF_FILES = frozenset(
+    (
+        *_STEPS, "auto_maintain", "compute_partition_stats", "convert_equality_deletes", "drop_extended_stats",
+        "remove_orphan_files", "rewrite_position_delete_files", "upgrade_format_version",
+    )
+)  # fmt: skip
+"""What looks after files and tells no values."""
 
 
 def procedure_accesses(bound: BoundCall, columns: Sequence[str]) -> tuple[of.Access, ...]:
@@ -103,6 +110,7 @@ def permit_call(guard: Guard, bound: BoundCall, catalogs: Catalogs) -> None:
     table = table_of(bound)
     columns = () if table is None else columns_of(catalogs, table)
     accesses = procedure_accesses(bound, columns)
+    _refuse_stored_rows(bound, accesses, catalogs)
     guard.ask(*(access for access in accesses if isinstance(access, of.ExecuteProcedure)))
     if table is not None and effect_of(bound, bound.declaration.name) not in (Effect.NOTHING, Effect.CREATES):
         restriction = guard.restriction(table)
@@ -110,6 +118,32 @@ def permit_call(guard: Guard, bound: BoundCall, catalogs: Catalogs) -> None:
             message = f"Procedure {bound.declaration.name} is not supported for table with {restriction}"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=bound.location)
     guard.ask(*accesses)
+
+
+def _refuse_stored_rows(bound: BoundCall, accesses: Sequence[of.Access], catalogs: Catalogs) -> None:
+    """The rows of a materialized view were made with its owner's rights: calls look after their files, and no more.
+
+    Raises NOT_SUPPORTED.
+    """
+    for access in accesses:
+        for name in (getattr(access, "table", None), getattr(access, "view", None)):
+            if not isinstance(name, of.TableName) or not _is_storage(name, catalogs):
+                continue
+            if name != table_of(bound) or bound.declaration.name not in _OF_FILES or _chooses(bound):
+                message = (
+                    f"{name} holds the rows of a materialized view: calls can do no more than look after its files"
+                )
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=bound.location)
+
+
+def _is_storage(name: of.TableName, catalogs: Catalogs) -> bool:
+    try:
+        views = catalogs.capabilities(name.catalog).materialized_views
+        return views is not None and (
+            views.is_storage(name.table) or views.storage(name.schema, name.table) is not None
+        )
+    except ProcessionError:
+        return False  # there is no such catalog, or no such schema
 
 
 def table_of(bound: BoundCall) -> of.TableName | None:
@@ -156,9 +190,13 @@ def _of_target(
 
 def _of_filter(bound: BoundCall, table: of.TableName, columns: Sequence[str]) -> tuple[of.Access, ...]:
     """A filter tells by its effect which values there are, and an order by that of the rows: who gives one reads."""
+    return (of.SelectFromColumns(table, tuple(columns)),) if _chooses(bound) else ()
+
+
+def _chooses(bound: BoundCall) -> bool:
     given = bound.arguments.get("filter")
     plain = given is None or str(given).strip().upper() == "TRUE"
-    return () if plain and not bound.arguments.get("sorted_by") else (of.SelectFromColumns(table, tuple(columns)),)
+    return not plain or bool(bound.arguments.get("sorted_by"))
 
 
 def _of_others(bound: BoundCall, table: of.TableName) -> tuple[of.Access, ...]:

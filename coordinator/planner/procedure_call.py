@@ -138,13 +138,19 @@ def _find_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata | None:
     schema, name = bound.arguments["schema"], bound.arguments["table_name"]
     # As written first, for tables that other engines made with capitals; then as Presto reads names.
     for candidate in dict.fromkeys(((schema, name), (schema, name.lower()), (schema.lower(), name.lower()))):
-        table = catalogs.table(bound.catalog, *candidate)
+        table = catalogs.table(bound.catalog, *candidate) or _storage_table(bound.catalog, candidate, catalogs)
         if table is not None:
             if candidate[1].lower().startswith(f"{table.name.lower()}."):
                 message = f"{candidate[1]} is a branch or tag of table {table.name}: procedures take the table"
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=bound.location)
             return table
     return None
+
+
+def _storage_table(catalog: str, name: tuple[str, str], catalogs: Catalogs) -> TableMetadata | None:
+    """Of a materialized view: its files need looking after as well, though no other statement finds it."""
+    views = catalogs.capabilities(catalog).materialized_views
+    return None if views is None else views.storage(*name)
 
 
 def _analyze_filter(bound: BoundCall, filter_text: str, table: TableMetadata, session: Session) -> RowExpression | None:

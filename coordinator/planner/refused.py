@@ -8,9 +8,6 @@ from coordinator.sql.statements import OtherStatement
 from shared.errors import ErrorCode, ProcessionError
 
 _WORDS: Mapping[str, str] = {
-    "CREATE MATERIALIZED VIEW": "This connector does not support creating materialized views",
-    "DROP MATERIALIZED VIEW": "This connector does not support dropping materialized views",
-    "REFRESH": "This connector does not support refreshing materialized views",
     "ALTER TABLE ADD CONSTRAINT": "This connector does not support adding table constraints",
     "ALTER TABLE DROP CONSTRAINT": "This connector does not support dropping table constraints",
 }

@@ -54,7 +54,7 @@ def create_table_text(name: tuple[str, ...], definition: TableDefinition) -> str
     """``CREATE TABLE …`` that makes the table again."""
     columns = ",\n".join(f"   {_column(column)}" for column in definition.columns)
     comment = "" if definition.comment is None else f"\nCOMMENT {string(definition.comment)}"
-    return f"CREATE TABLE {qualified(name)} (\n{columns}\n){comment}{_with(definition.properties)}"
+    return f"CREATE TABLE {qualified(name)} (\n{columns}\n){comment}{with_properties(definition.properties)}"
 
 
 def _column(column: NewColumn) -> str:
@@ -76,10 +76,10 @@ def show_create_schema(statement: ShowCreateSchema, session: Session, catalogs: 
     if properties is None:
         message = f"Schema '{catalog}.{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    return one_text("Create Schema", f"CREATE SCHEMA {qualified((catalog, schema))}{_with(properties)}")
+    return one_text("Create Schema", f"CREATE SCHEMA {qualified((catalog, schema))}{with_properties(properties)}")
 
 
-def _with(properties: Mapping[str, object]) -> str:
+def with_properties(properties: Mapping[str, object]) -> str:
     if not properties:
         return ""
     lines = ",\n".join(f"   {identifier(name)} = {_value(value)}" for name, value in sorted(properties.items()))

@@ -21,6 +21,14 @@ from shared.spi.session import Session
 
 _OfSchema = ddl.CreateSchema | ddl.DropSchema | ddl.RenameSchema | ddl.ShowCreateSchema
 _OfView = ddl.CreateView | ddl.DropView | ddl.RenameView | ddl.ShowCreateView
+_OfMaterializedView = (
+    ddl.CreateMaterializedView
+    | ddl.RefreshMaterializedView
+    | ddl.DropMaterializedView
+    | ddl.RenameMaterializedView
+    | ddl.SetMaterializedViewProperties
+    | ddl.ShowCreateMaterializedView
+)
 _OfTable = ddl.CreateTable | ddl.CreateTableAs | ddl.DropTable | ddl.TruncateTable | ddl.RenameTable
 _OfColumns = ddl.AddColumn | ddl.DropColumn | ddl.RenameColumn | ddl.AlterColumn
 _Write = Insert | Delete | Update | Merge
@@ -30,6 +38,8 @@ def accesses_of(statement: sql.Statement, session: Session) -> tuple[of.Access, 
     """In the order in which they are asked. Raises ProcessionError for a name without a catalog or schema."""
     if isinstance(statement, RoleStatement):
         return accesses_of_roles(statement, session)
+    if isinstance(statement, _OfMaterializedView):
+        return _of_materialized_view(statement, session)
     match statement:
         case ddl.CreateCatalog():
             return (of.CreateCatalog(statement.name),)
@@ -99,6 +109,24 @@ def _of_view(statement: _OfView, session: Session) -> of.Access:
             return of.RenameView(view, _renamed(view, statement.new_name, statement.location, session))
         case ddl.ShowCreateView():
             return of.ShowCreateTable(view)
+        case _:
+            assert_never(statement)
+
+
+def _of_materialized_view(statement: _OfMaterializedView, session: Session) -> tuple[of.Access, ...]:
+    view = _table(statement.name, statement.location, session)
+    match statement:
+        case ddl.CreateMaterializedView():
+            # Its planner asks for the storage table, whose name its properties may say.
+            return (of.CreateView(view), of.CreateTable(view))
+        case ddl.RefreshMaterializedView():
+            return (of.RefreshMaterializedView(view),)
+        case ddl.DropMaterializedView() | ddl.SetMaterializedViewProperties():
+            return (of.DropView(view),)
+        case ddl.RenameMaterializedView():
+            return (of.RenameView(view, _renamed(view, statement.new_name, statement.location, session)),)
+        case ddl.ShowCreateMaterializedView():
+            return (of.ShowCreateTable(view),)
         case _:
             assert_never(statement)
 

@@ -25,11 +25,14 @@ def plan_create_view(statement: CreateView, session: Session, catalogs: Catalogs
     if statement.or_replace:
         planner.replaced_view = (name.catalog, name.schema, name.name)
     plan = planner.plan_query(statement.query_tree, planner.context)
-    columns = _columns(plan, statement.location)
+    columns = view_columns(plan, statement.location)
     require_schema(name.catalog, name.schema, catalogs)
     if connector.table(name.schema, name.name) is not None:
         raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Table already exists: {name.schema}.{name.name}")
-    if not statement.or_replace and catalogs.view(name.catalog, name.schema, name.name) is not None:
+    existing = catalogs.view(name.catalog, name.schema, name.name)
+    if existing is not None and existing.materialized is not None:
+        raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Materialized view already exists: {name.schema}.{name.name}")
+    if not statement.or_replace and existing is not None:
         raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"View already exists: {name.schema}.{name.name}")
     view = ViewMetadata(
         name.catalog,
@@ -53,7 +56,8 @@ def _require_views(connector: Connector, what: str) -> None:
     editable(connector, what)
 
 
-def _columns(plan: RelationPlan, location: ErrorLocation) -> tuple[ViewColumn, ...]:
+def view_columns(plan: RelationPlan, location: ErrorLocation) -> tuple[ViewColumn, ...]:
+    """What a view of this query promises. Raises SYNTAX_ERROR for columns without names or types."""
     made: dict[str, ViewColumn] = {}
     for position, field in enumerate(plan.visible, start=1):
         if field.name is None:
@@ -73,10 +77,12 @@ def plan_drop_view(statement: DropView, session: Session, catalogs: Catalogs) ->
     """Raises SYNTAX_ERROR, located, when there is no such view."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
-    if catalogs.view(name.catalog, name.schema, name.name) is None:
+    view = catalogs.view(name.catalog, name.schema, name.name)
+    if view is None:
         if statement.if_exists:
             return nothing_to_do("DROP VIEW")
         raise _missing(name, statement.location)
+    _refuse_materialized(name, view, statement.location, "DROP")
     editable(connector, "dropping views")
     return change_statement(name.catalog, ViewRemoval(name.schema, name.name, statement.if_exists), "DROP VIEW")
 
@@ -85,10 +91,12 @@ def plan_rename_view(statement: RenameView, session: Session, catalogs: Catalogs
     """The new name without a schema stays in the view's own. Raises ProcessionError."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
-    if catalogs.view(name.catalog, name.schema, name.name) is None:
+    view = catalogs.view(name.catalog, name.schema, name.name)
+    if view is None:
         if statement.if_exists:
             return nothing_to_do("RENAME VIEW")
         raise _missing(name, statement.location)
+    _refuse_materialized(name, view, statement.location, "ALTER")
     parts = statement.new_name
     whole = (*(name.catalog, name.schema)[: 3 - len(parts)], *parts)
     target = object_name(whole, statement.location, session)
@@ -119,11 +127,22 @@ def show_create_view(statement: ShowCreateView, session: Session, catalogs: Cata
             message = f"Relation '{name}' is a table, not a view"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
         raise _missing(name, statement.location)
+    _refuse_materialized(name, view, statement.location, "SHOW CREATE")
     if not view.definition:
         message = f"Cannot show view '{name}': its dialect is '{view.dialect}'"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     written = qualified((name.catalog, name.schema, name.name))
     return one_text("Create View", f"CREATE VIEW {written} SECURITY {view.security} AS\n{view.definition}")
+
+
+def _refuse_materialized(name: ObjectName, view: ViewMetadata, location: ErrorLocation, verb: str) -> None:
+    """In Trino's words: a materialized view has statements of its own."""
+    if view.materialized is not None:
+        message = (
+            f"View '{name}' does not exist, but a materialized view with that name exists. "
+            f"Did you mean {verb} MATERIALIZED VIEW {name}?"
+        )
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
 
 
 def _missing(name: ObjectName, location: ErrorLocation) -> ProcessionError:

@@ -5,13 +5,14 @@ Source of rules and texts: Presto's ``StatementAnalyzer`` (visitInsert, visitCre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
 from coordinator.expressions.types import INTEGERS, can_coerce, read_type
 from coordinator.planner.ddl import refuse_name_of_view, require_schema
+from coordinator.planner.incremental import Part
 from coordinator.planner.object_names import (
     connector_of,
     editable,
@@ -53,6 +54,11 @@ class PlannedWrite:
     tables: tuple[TableMetadata, ...]
     update_type: str
     change: object | None = None
+    notes: tuple[str, ...] = ()
+    """What is told of materialized views."""
+    merged: Mapping[str, Part] | None = None
+    """The columns of a refresh that merges groups, and what becomes of each."""
+    warning: str | None = None
 
 
 def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> PlannedWrite:
@@ -65,7 +71,7 @@ def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> Plan
     columns = _insert_columns(statement, table)
     _check_types(source, columns, statement.query, statement.location)
     visible = [c for c in table.columns if not c.hidden]
-    root = _writer(planner, source, columns, visible)
+    root = writer(planner, source, columns, visible)
     write = TableWrite(name.catalog, table.schema, written_name(name, table), "INSERT", "", "", table.snapshot_id)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "INSERT")
 
@@ -132,7 +138,7 @@ def _value_location(tree: Query, position: int) -> ErrorLocation | None:
     return ErrorLocation(place.line, place.column)
 
 
-def _writer(
+def writer(
     planner: QueryPlanner, source: RelationPlan, columns: Sequence[ColumnMetadata], visible: Sequence[ColumnMetadata]
 ) -> OutputNode:
     """The writer over every column of the table: those not written are NULL."""

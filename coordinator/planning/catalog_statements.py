@@ -11,7 +11,9 @@ from coordinator.planner import (
     authorization,
     ddl,
     managed_catalogs,
+    materialized_views,
     merge,
+    refresh,
     row_changes,
     show_create,
     show_stats,
@@ -51,8 +53,15 @@ SchemaStatement = (
     | sql.SetAuthorization
     | sql.ShowCreateView
 )
-CatalogStatement = TableStatement | AlterStatement | SchemaStatement
-WriteStatement = sql.CreateTableAs | DmlStatement
+MaterializedViewStatement = (
+    sql.CreateMaterializedView
+    | sql.DropMaterializedView
+    | sql.RenameMaterializedView
+    | sql.SetMaterializedViewProperties
+    | sql.ShowCreateMaterializedView
+)
+CatalogStatement = TableStatement | AlterStatement | SchemaStatement | MaterializedViewStatement
+WriteStatement = sql.CreateTableAs | sql.RefreshMaterializedView | DmlStatement
 
 
 def plan_of_catalog(statement: CatalogStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -61,6 +70,8 @@ def plan_of_catalog(statement: CatalogStatement, session: Session, catalogs: Cat
         return _plan_of_table(statement, session, catalogs)
     if isinstance(statement, AlterStatement):
         return _plan_of_alter(statement, session, catalogs)
+    if isinstance(statement, MaterializedViewStatement):
+        return _plan_of_materialized_view(statement, session, catalogs)
     return _plan_of_schema(statement, session, catalogs)
 
 
@@ -137,11 +148,32 @@ def _plan_of_schema(  # noqa: C901 - one case a kind
             assert_never(statement)
 
 
+def _plan_of_materialized_view(
+    statement: MaterializedViewStatement, session: Session, catalogs: Catalogs
+) -> PlannedStatement:
+    """Statements about a materialized view but its refresh, which writes rows."""
+    match statement:
+        case sql.CreateMaterializedView():
+            return materialized_views.plan_create(statement, session, catalogs)
+        case sql.DropMaterializedView():
+            return materialized_views.plan_drop(statement, session, catalogs)
+        case sql.RenameMaterializedView():
+            return materialized_views.plan_rename(statement, session, catalogs)
+        case sql.SetMaterializedViewProperties():
+            return materialized_views.plan_set_properties(statement, session, catalogs)
+        case sql.ShowCreateMaterializedView():
+            return materialized_views.show_create(statement, session, catalogs)
+        case _:
+            assert_never(statement)
+
+
 def plan_of_write(statement: WriteStatement, session: Session, catalogs: Catalogs) -> PlannedWrite | PlannedStatement:
     """Statements that write rows."""
     match statement:
         case sql.CreateTableAs():
             return writes.plan_create_table_as(statement, session, catalogs)
+        case sql.RefreshMaterializedView():
+            return refresh.plan_refresh(statement, session, catalogs)
         case Insert():
             return writes.plan_insert(statement, session, catalogs)
         case Delete():

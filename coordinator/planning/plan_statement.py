@@ -152,6 +152,7 @@ def _query(steps: Steps, query: Query, text: str) -> PlannedStatement:
     with steps.verb("plan"):
         planned = plan_query(query, steps.session, steps.catalogs)
     steps.warn_of(planned.tables)
+    steps.view_notes += planned.notes
     logical, subplan = steps.finish(planned.root, planned.table_rows, planned.distinct_values)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables)
@@ -173,6 +174,9 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     if isinstance(planned, PlannedStatement):
         return planned
     steps.warn_of(planned.tables)
+    steps.view_notes += planned.notes
+    if planned.warning is not None:
+        steps.warn(planned.warning)
     logical, subplan = steps.finish(planned.root)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)

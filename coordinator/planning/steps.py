@@ -48,6 +48,8 @@ class Steps:
         """The statement is told of by EXPLAIN and not run."""
         self.notes: list[str] = []
         """Of late materialization, for EXPLAIN."""
+        self.view_notes: list[str] = []
+        """Of materialized views, for EXPLAIN."""
         self.engine_note: str | None = None
         self.programs_note: str | None = None
         self.planned: Planned | None = None
@@ -67,6 +69,10 @@ class Steps:
         """Takes the warnings of tables over, each once."""
         texts = dict.fromkeys(text for table in tables for text in table.warnings)
         self.warnings += [PrestoWarning(*_SEMANTIC_WARNING, text) for text in texts]
+
+    def warn(self, text: str) -> None:
+        """Adds a warning."""
+        self.warnings.append(PrestoWarning(*_SEMANTIC_WARNING, text))
 
     def finish(
         self,
@@ -106,7 +112,8 @@ class Steps:
         """What EXPLAIN says beside the plan."""
         engine = [] if self.engine_note is None else [f"Engine: {self.engine_note}"]
         programs = [] if self.programs_note is None else [f"Programs: {self.programs_note}"]
-        return [*(f"Late materialization: {note}" for note in self.notes), *engine, *programs]
+        views = [f"Materialized view {note}" for note in dict.fromkeys(self.view_notes)]
+        return [*views, *(f"Late materialization: {note}" for note in self.notes), *engine, *programs]
 
     def before_late_materialization(self) -> OutputNode:
         """The plan in one pass: that of the last rule before, late materialization being the last of all."""

@@ -231,6 +231,63 @@ class RenameView:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateMaterializedView:
+    """``grace_period`` and ``when_stale`` are Trino's clauses for what Presto says with properties."""
+
+    name: Name
+    or_replace: bool
+    if_not_exists: bool
+    security: Literal["DEFINER", "INVOKER"] | None
+    comment: str | None
+    grace_period: Expression | None
+    when_stale: Literal["INLINE", "FAIL"] | None
+    properties: tuple[PropertyAssignment, ...]
+    query: str
+    query_tree: Query
+    location: ErrorLocation
+    query_tree_start: ErrorLocation
+    """Where the query begins in the statement's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshMaterializedView:
+    """``filtered``: a WHERE says which partitions, as Presto's Hive connector wants it."""
+
+    name: Name
+    filtered: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class DropMaterializedView:
+    name: Name
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class RenameMaterializedView:
+    name: Name
+    new_name: Name
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class SetMaterializedViewProperties:
+    name: Name
+    properties: tuple[PropertyAssignment, ...]
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateMaterializedView:
+    name: Name
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
 class SetAuthorization:
     """``ALTER SCHEMA | TABLE | VIEW name SET AUTHORIZATION principal``, Trino's."""
 
@@ -299,6 +356,12 @@ DdlStatement = (
     | CreateView
     | DropView
     | RenameView
+    | CreateMaterializedView
+    | RefreshMaterializedView
+    | DropMaterializedView
+    | RenameMaterializedView
+    | SetMaterializedViewProperties
+    | ShowCreateMaterializedView
     | SetAuthorization
     | CommentOn
     | Analyze

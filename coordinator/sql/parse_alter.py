@@ -20,6 +20,7 @@ from coordinator.sql.ddl_statements import (
     SetTableProperties,
 )
 from coordinator.sql.parse_call import read_argument
+from coordinator.sql.parse_materialized_views import parse_alter_materialized_view
 from coordinator.sql.parse_parts import (
     column_definition,
     column_type,
@@ -44,7 +45,7 @@ def parse_alter(cursor: Cursor) -> Statement:
         cursor.require("SET")
         cursor.require("PROPERTIES")
         return AlterCatalog(catalog, _set_properties(cursor), location)
-    match cursor.require("FUNCTION", "SCHEMA", "TABLE", "VIEW"):
+    match cursor.require("FUNCTION", "MATERIALIZED", "SCHEMA", "TABLE", "VIEW"):
         case "SCHEMA":
             name = object_name(cursor)
             if cursor.require("RENAME", "SET") == "SET":
@@ -58,6 +59,8 @@ def parse_alter(cursor: Cursor) -> Statement:
                 return SetAuthorization("VIEW", name, _new_owner(cursor), location)
             cursor.require("TO")
             return RenameView(name, object_name(cursor), exists, location)
+        case "MATERIALIZED":
+            return parse_alter_materialized_view(cursor, location)
         case "TABLE":
             exists = if_exists(cursor)
             name = object_name(cursor)

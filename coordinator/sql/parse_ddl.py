@@ -22,6 +22,7 @@ from coordinator.sql.ddl_statements import (
     TruncateTable,
 )
 from coordinator.sql.grammar.queries import END
+from coordinator.sql.parse_materialized_views import parse_create_materialized_view, parse_drop_materialized_view
 from coordinator.sql.parse_parts import (
     column_definition,
     if_exists,
@@ -56,14 +57,23 @@ def parse_create(cursor: Cursor) -> Statement:
             return _view(cursor, location, or_replace=False)
         case "OR":
             cursor.require("REPLACE")
-            if cursor.require("FUNCTION", "TABLE", "VIEW") == "VIEW":
-                return _view(cursor, location, or_replace=True)
-            return _other(cursor, f"CREATE OR REPLACE {_previous(cursor)}", location)
+            return _replacing(cursor, location)
+        case "MATERIALIZED":
+            return parse_create_materialized_view(cursor, location, or_replace=False)
         case "ROLE":
             return parse_create_role(cursor, location)
         case kind:
-            kinds = {"MATERIALIZED": "CREATE MATERIALIZED VIEW", "TEMPORARY": "CREATE FUNCTION"}
-            return _other(cursor, kinds.get(kind, f"CREATE {kind}"), location)
+            return _other(cursor, "CREATE FUNCTION" if kind == "TEMPORARY" else f"CREATE {kind}", location)
+
+
+def _replacing(cursor: Cursor, location: ErrorLocation) -> Statement:
+    match cursor.require("FUNCTION", "MATERIALIZED", "TABLE", "VIEW"):
+        case "VIEW":
+            return _view(cursor, location, or_replace=True)
+        case "MATERIALIZED":
+            return parse_create_materialized_view(cursor, location, or_replace=True)
+        case kind:
+            return _other(cursor, f"CREATE OR REPLACE {kind}", location)
 
 
 def _create_catalog(cursor: Cursor, location: ErrorLocation) -> CreateCatalog:
@@ -87,10 +97,6 @@ def _refuse_clauses(cursor: Cursor, verb: str, *words: str) -> None:
     if cursor.word in words:
         message = f"{verb} CATALOG with {cursor.word} is not supported"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=cursor.location)
-
-
-def _previous(cursor: Cursor) -> str:
-    return cursor.ahead(-1)
 
 
 def _other(cursor: Cursor, kind: str, location: ErrorLocation) -> OtherStatement:
@@ -198,9 +204,10 @@ def parse_drop(cursor: Cursor) -> Statement:
             return DropView(object_name(cursor), exists, location)
         case "ROLE":
             return parse_drop_role(cursor, location)
+        case "MATERIALIZED":
+            return parse_drop_materialized_view(cursor, location)
         case kind:
-            kinds = {"MATERIALIZED": "DROP MATERIALIZED VIEW", "TEMPORARY": "DROP FUNCTION"}
-            return _other(cursor, kinds.get(kind, f"DROP {kind}"), location)
+            return _other(cursor, "DROP FUNCTION" if kind == "TEMPORARY" else f"DROP {kind}", location)
 
 
 def parse_truncate(cursor: Cursor) -> TruncateTable:

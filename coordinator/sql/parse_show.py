@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coordinator.sql.cursor import Cursor
 from coordinator.sql.ddl_statements import ShowCreateSchema, ShowCreateView, ShowStats
+from coordinator.sql.parse_materialized_views import parse_show_create_materialized_view
 from coordinator.sql.parse_parts import object_name
 from coordinator.sql.parse_roles import parse_show_grants, parse_show_role_grants, parse_show_roles
 from coordinator.sql.statements import (
@@ -28,7 +29,7 @@ _SHOWN = (
 )  # fmt: skip
 
 
-_CREATED = ("FUNCTION", "SCHEMA", "TABLE", "VIEW")
+_CREATED = ("FUNCTION", "MATERIALIZED", "SCHEMA", "TABLE", "VIEW")
 
 
 def parse_show(cursor: Cursor) -> Statement:  # noqa: C901 - one case a kind
@@ -77,6 +78,8 @@ def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
             return ShowCreateTable(cursor.qualified_name(), location)
         case "VIEW":
             return ShowCreateView(object_name(cursor), location)
+        case "MATERIALIZED":
+            return parse_show_create_materialized_view(cursor, location)
         case "SCHEMA":
             return ShowCreateSchema(object_name(cursor), location)
         case kind:

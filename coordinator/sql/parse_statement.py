@@ -11,6 +11,7 @@ from coordinator.sql.parse_call import parse_call
 from coordinator.sql.parse_ddl import parse_analyze, parse_comment, parse_create, parse_drop, parse_truncate
 from coordinator.sql.parse_dml import parse_delete, parse_insert, parse_merge, parse_update
 from coordinator.sql.parse_explain import parse_explain
+from coordinator.sql.parse_materialized_views import parse_refresh
 from coordinator.sql.parse_roles import parse_grant, parse_revoke
 from coordinator.sql.parse_session import (
     parse_deallocate,
@@ -22,12 +23,10 @@ from coordinator.sql.parse_session import (
     parse_use,
 )
 from coordinator.sql.parse_show import parse_describe, parse_show
-from coordinator.sql.statements import Commit, OtherStatement, Rollback, Statement
+from coordinator.sql.statements import Commit, Rollback, Statement
 from shared.errors import ErrorLocation
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
-
-OTHER_KINDS = frozenset(("REFRESH",))
 
 _FIRST_WORDS = """
 ALTER ANALYZE CALL COMMIT CREATE DEALLOCATE DELETE DESC DESCRIBE DROP EXECUTE EXPLAIN GRANT INSERT MERGE PREPARE
@@ -53,21 +52,12 @@ def parse(cursor: Cursor) -> Statement:
     word = cursor.word
     if word in QUERY_WORDS:
         return cursor.query_to_end()
-    if word in OTHER_KINDS:
-        return _parse_other(cursor)
     reader = _READERS.get(word)
     if reader is None:
         raise cursor.refuse(*_EXPECTED)
     statement = reader(cursor)
     cursor.end()
     return statement
-
-
-def _parse_other(cursor: Cursor) -> Statement:
-    location = cursor.location
-    kind = cursor.require(*sorted(OTHER_KINDS))
-    cursor.skip_to_end()
-    return OtherStatement(kind, location)
 
 
 def _parse_transaction_end(cursor: Cursor) -> Statement:
@@ -94,6 +84,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "INSERT": parse_insert,
     "MERGE": parse_merge,
     "PREPARE": lambda cursor: parse_prepare(cursor, parse),
+    "REFRESH": parse_refresh,
     "RESET": parse_reset,
     "REVOKE": parse_revoke,
     "ROLLBACK": _parse_transaction_end,

@@ -9,7 +9,15 @@ from typing import Literal, assert_never
 from coordinator.unparser.scans import RelationOf
 from shared.plan.nodes import JoinNode, PlanNode, TableScanNode
 from shared.plan.traversal import sources
-from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, ReadHere, Relation, RowsRelation
+from shared.spi.relation import (
+    AppendedRows,
+    CatalogTable,
+    JdbcRelation,
+    ParquetRelation,
+    ReadHere,
+    Relation,
+    RowsRelation,
+)
 from shared.units import format_data_size
 
 LOCAL_BYTES = 64 << 20
@@ -83,6 +91,8 @@ class _Read:
                 self.others += relation.size_bytes or 0
             case RowsRelation():
                 pass
+            case AppendedRows():
+                return f"the new rows of {'.'.join(relation.parts)} are read by Spark alone"
             case _:
                 assert_never(relation)
         return None

@@ -14,7 +14,16 @@ from coordinator.unparser.trees import name, number
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.plan.types import Type
-from shared.spi.relation import CatalogTable, Input, JdbcRelation, ParquetRelation, ReadHere, Relation, RowsRelation
+from shared.spi.relation import (
+    AppendedRows,
+    CatalogTable,
+    Input,
+    JdbcRelation,
+    ParquetRelation,
+    ReadHere,
+    Relation,
+    RowsRelation,
+)
 from shared.units import format_data_size
 
 RelationOf = Callable[[TableScanNode], Relation]
@@ -68,12 +77,12 @@ class Scans:
                 return self._given(_sent(node, relation, here))
             case CatalogTable():
                 return self._known(relation)
-            case ParquetRelation() | RowsRelation() | JdbcRelation():
+            case ParquetRelation() | RowsRelation() | JdbcRelation() | AppendedRows():
                 return self._given(relation)
             case _:
                 assert_never(relation)
 
-    def _given(self, relation: ParquetRelation | RowsRelation | JdbcRelation) -> exp.Expr:
+    def _given(self, relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows) -> exp.Expr:
         made = Input(f"{self.prefix}_{len(self.inputs)}", relation)
         self.inputs.append(made)
         return exp.Table(this=name(made.name))

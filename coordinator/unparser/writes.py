@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import assert_never
 
+from coordinator.planner.incremental import Part
 from coordinator.planner.row_changes import RowChange
 from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import unparse_for_spark
@@ -11,8 +14,10 @@ from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.trees import name
 from coordinator.vocabulary.planned_statement import WriteRows
-from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableWriterNode, ValuesNode
+from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableScanNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import walk
+from shared.spi.materialized_views import Refresh
+from shared.spi.relation import AppendedRows, CatalogTable, Relation
 
 _MOST_ROWS_OF_A_FILE = 10_000
 _NOT_GROWING = (ValuesNode, ProjectNode, FilterNode)
@@ -26,12 +31,69 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
         before, after, inputs = changed_rows(planned.change, logical, relation_of)
         return WriteRows(replace(planned.write, before=before, after=after), inputs)
     writer = next(node for node in walk(logical) if isinstance(node, TableWriterNode))
+    refresh = planned.write.refresh
+    if refresh is not None and refresh.how != "whole":
+        relation_of = _new_rows(refresh, relation_of)
     sql, inputs = unparse_for_spark(writer.source, writer.columns, relation_of)
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
     if _is_small(writer.source):
         sql = f"SELECT /*+ COALESCE(1) */ * FROM ({sql})"  # noqa: S608 - the planned query itself
-    write = replace(planned.write, before="INSERT INTO", after=f"({columns}) {sql}")
+    if planned.merged is not None:
+        given = [column.name for column in writer.columns]
+        after = _merge(sql, dict(zip(writer.columnNames, given, strict=True)), planned.merged)
+        return WriteRows(replace(planned.write, before="MERGE INTO", after=after), inputs)
+    before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
+    write = replace(planned.write, before=before, after=f"({columns}) {sql}")
     return WriteRows(write, inputs)
+
+
+def _new_rows(refresh: Refresh, relation_of: RelationOf) -> RelationOf:
+    """Scans of what came since the last refresh, up to the snapshot that was planned."""
+    kept = refresh.view.materialized
+    assert kept is not None
+    last = {(base.schema, base.table): base.snapshot_id for base in kept.base_tables}
+    until = {(base.schema, base.table): base.snapshot_id for base in refresh.base_tables}
+
+    def ask(scan: TableScanNode) -> Relation:
+        relation = relation_of(scan)
+        assert isinstance(relation, CatalogTable), "a table that Spark cannot read is told before"
+        handle = scan.table.connectorHandle
+        name = (str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
+        return AppendedRows(relation.parts, last[name], until[name])
+
+    return ask
+
+
+def _merge(sql: str, columns: Mapping[str, str], parts: Mapping[str, Part]) -> str:
+    """What stands behind the target's name: groups of new rows are merged into those that are there.
+
+    ``columns`` are those of the target, each with its name in ``sql``.
+    """
+    names = {column: name(column).sql(dialect="spark") for column in columns}
+    given = ", ".join(f"{name(columns[c]).sql(dialect='spark')} AS {names[c]}" for c in columns)
+    keys = [f"kept.{names[c]} <=> new.{names[c]}" for c in columns if parts[c] == "key"]
+    values = [f"{names[c]} = {_merged(names[c], parts[c])}" for c in columns if parts[c] != "key"]
+    listed = ", ".join(names.values())
+    matched = f" WHEN MATCHED THEN UPDATE SET {', '.join(values)}" if values else ""
+    inserted = ", ".join(f"new.{each}" for each in names.values())
+    return (
+        f"AS kept USING (SELECT {given} FROM ({sql})) AS new ON {' AND '.join(keys) or 'true'}{matched} "  # noqa: S608
+        f"WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({inserted})"
+    )
+
+
+def _merged(column: str, part: Part) -> str:
+    match part:
+        case "count":
+            return f"kept.{column} + new.{column}"
+        case "sum":
+            return f"coalesce(kept.{column} + new.{column}, kept.{column}, new.{column})"
+        case "least" | "greatest":
+            return f"{part}(kept.{column}, new.{column})"
+        case "key":
+            raise AssertionError("keys stay")
+        case _:
+            assert_never(part)
 
 
 def _is_small(source: PlanNode) -> bool:

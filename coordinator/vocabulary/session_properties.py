@@ -119,6 +119,22 @@ DECLARED: tuple[SessionProperty, ...] = (
         "The strategy to use for reordering joins. Options are NONE, ELIMINATE_CROSS_JOINS, AUTOMATIC",
         ("NONE", "ELIMINATE_CROSS_JOINS", "AUTOMATIC"),
     ),
+    SessionProperty(
+        "materialized_view_force_stale", "boolean", "false", "Take every materialized view for stale, to try its query"
+    ),
+    SessionProperty(
+        "materialized_view_stale_read_behavior",
+        "varchar",
+        "USE_VIEW_QUERY",
+        "What reading a stale materialized view does whose own property does not say it: run its query, or fail",
+        ("USE_VIEW_QUERY", "FAIL", "USE_STITCHING"),
+    ),
+    SessionProperty(
+        "materialized_view_staleness_window",
+        "duration",
+        "0.00s",
+        "For how long stored rows of a materialized view may be read after its tables changed",
+    ),
     SessionProperty("native_execution_enabled", "boolean", "false", "Refuse what native workers cannot run"),
     SessionProperty("native_plan_checker_enabled", "boolean", "true", "Have worker fragments converted by the sidecar"),
     SessionProperty(

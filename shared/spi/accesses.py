@@ -201,6 +201,11 @@ class RenameView:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshMaterializedView:
+    view: TableName
+
+
+@dataclass(frozen=True, slots=True)
 class SetViewComment:
     view: TableName
 
@@ -326,6 +331,7 @@ Access = (
     | InsertIntoTable
     | DeleteFromTable
     | TruncateTable
+    | RefreshMaterializedView
     | UpdateTableColumns
     | CreateView
     | DropView
@@ -350,7 +356,7 @@ class AskedAccess:
 
 
 _OF_SCHEMAS = ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema | SetSchemaAuthorization
-_OF_VIEWS = CreateView | DropView | RenameView | SetViewComment | SetViewAuthorization
+_OF_VIEWS = CreateView | DropView | RenameView | RefreshMaterializedView | SetViewComment | SetViewAuthorization
 
 
 def object_of(access: Access) -> str:

@@ -10,6 +10,7 @@ from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.connector import Connector, ViewSource
 from shared.spi.grants import GrantStore
 from shared.spi.maintenance import MaintainedTables
+from shared.spi.materialized_views import MaterializedViews
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import FileSource, RemoteSource, RowSource
 from shared.spi.row_position import RowPositions
@@ -24,6 +25,7 @@ class Capabilities:
     """Each part is None where a connector does not have it. A connector declares them as its ``capabilities``."""
 
     views: ViewSource | None = None
+    materialized_views: MaterializedViews | None = None
     changes: EditableCatalog | None = None
     """CREATE, ALTER, DROP, COMMENT, TRUNCATE."""
     writes: WritableCatalog | None = None

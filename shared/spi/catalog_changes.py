@@ -178,9 +178,36 @@ class OwnerChange:
     object_id: str | None = None
 
 
-ViewChange = ViewCreation | ViewRemoval | ViewRename
+@dataclass(frozen=True, slots=True)
+class MaterializedViewCreation:
+    """A view whose rows will be in the table ``storage``; with ``replace`` in place of the one that has the name."""
 
-CatalogChange = (
+    view: ViewMetadata
+    storage: TableCreation
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializedViewRemoval:
+    """With its storage table."""
+
+    schema: str
+    view: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializedViewChange:
+    """``view`` as it becomes, but for what refreshes wrote of it; ``was`` is the one that was looked at."""
+
+    view: ViewMetadata
+    was: ViewMetadata
+
+
+ViewChange = ViewCreation | ViewRemoval | ViewRename
+MaterializedChange = MaterializedViewCreation | MaterializedViewRemoval | MaterializedViewChange
+
+PlainChange = (
     SchemaCreation
     | SchemaRemoval
     | SchemaRename
@@ -197,6 +224,7 @@ CatalogChange = (
     | OwnerChange
     | ViewChange
 )
+CatalogChange = PlainChange | MaterializedChange
 
 
 @dataclass(frozen=True, slots=True)

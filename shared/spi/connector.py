@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
+from shared.spi.materialized_views import Materialization
 from shared.spi.procedure import Procedure
 from shared.spi.relation import Relation
 
@@ -90,6 +91,8 @@ class ViewMetadata:
     security: str = "DEFINER"
     comment: str | None = None
     dialect: str = "presto"
+    materialized: Materialization | None = None
+    """Where its rows are kept, for a materialized view."""
 
 
 class ViewSource(Protocol):

@@ -68,6 +68,15 @@ class CatalogTable:
 
 
 @dataclass(frozen=True, slots=True)
+class AppendedRows:
+    """The rows that snapshots of one table added, after one and up to another; for Spark alone."""
+
+    parts: tuple[str, ...]
+    after: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class JdbcPartitioning:
     """How a remote query may be read by several tasks: ``sql`` is the query with ``column`` among its columns.
 
@@ -95,7 +104,7 @@ class JdbcRelation:
     partitioning: JdbcPartitioning | None = None
 
 
-Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation
+Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation | AppendedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,7 @@ class Input:
     """A relation that the engine must put under ``name`` before it runs a statement."""
 
     name: str
-    relation: ParquetRelation | RowsRelation | JdbcRelation
+    relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows
 
 
 class ArrowStream(Protocol):

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from shared.plan.expressions import RowExpression
 from shared.spi.catalog_changes import TableCreation
+from shared.spi.materialized_views import Refresh
 from shared.spi.procedure import ProcedureContext
 
 WriteKind = Literal["INSERT", "DELETE", "UPDATE", "MERGE"]
@@ -48,6 +49,8 @@ class TableWrite:
     row_filter: RowFilter | None = None
     all_rows: bool = False
     by_position: bool = False
+    refresh: Refresh | None = None
+    """The target is a storage table, and this the refresh of its view."""
 
 
 class RunStatement(Protocol):

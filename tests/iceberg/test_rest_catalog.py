@@ -9,10 +9,22 @@ from typing import Any
 import pytest
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
+from coordinator.connectors.iceberg.tables.writing import QUERY_ID
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
-from shared.spi.catalog_changes import ViewCreation, ViewRemoval, ViewRename
+from shared.spi.catalog_changes import (
+    MaterializedViewChange,
+    MaterializedViewCreation,
+    MaterializedViewRemoval,
+    NewColumn,
+    TableCreation,
+    ViewCreation,
+    ViewRemoval,
+    ViewRename,
+)
 from shared.spi.connector import ViewColumn, ViewMetadata
+from shared.spi.materialized_views import BaseTable, Materialization, Refresh
+from shared.spi.table_writes import TableWrite, WriteContext
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.test_rewrite import numbers
 
@@ -95,3 +107,39 @@ def test_an_unreachable_rest_catalog_is_a_clear_error(lake: Any) -> None:
         connector.table("db", "t")
     assert failed.value.code is not ErrorCode.GENERIC_INTERNAL_ERROR
     assert "127.0.0.1" in failed.value.message or "lab" in failed.value.message or "db.t" in failed.value.message
+
+
+def test_materialized_views_through_rest(lake: Any) -> None:
+    table = lake.create("t", [numbers(0)])
+    kept = Materialization("db", "__mv_storage__mv", (BaseTable("db", "t"),), stale_reads="FAIL")
+    columns = (ViewColumn("id", "bigint"), ViewColumn("name", "varchar"))
+    view = ViewMetadata("lab", "db", "mv", "SELECT id, name FROM t", columns, "lab", "db", "alice", materialized=kept)
+    storage = TableCreation("db", "__mv_storage__mv", tuple(NewColumn(c.name, c.type) for c in columns), {})
+    with serving(lake.other) as address:
+        lake.connector = over_rest(lake, address)
+        lake.change(MaterializedViewCreation(view, storage))
+        assert lake.connector.view("db", "mv") == view
+        assert lake.connector.table("db", "__mv_storage__mv") is None
+        read = (BaseTable("db", "t", table.metadata.current_snapshot_id),)
+        write = TableWrite("lab", "db", "__mv_storage__mv", "INSERT", "INSERT OVERWRITE", "", refresh=Refresh(
+            view, read, "what it meant", 7, "whole"
+        ))  # fmt: skip
+
+        def run(_sql: str, _write_id: str | None = None) -> list[Any]:
+            stored = lake.other.load_table("db.__mv_storage__mv")
+            stored.append(
+                numbers(0).select(["id", "name"]).cast(stored.schema().as_arrow()),
+                snapshot_properties={QUERY_ID: lake.context().session.query_id},
+            )
+            return []
+
+        assert lake.connector.write(write, WriteContext(lake.context(), run)) == 50
+        found = lake.connector.view("db", "mv").materialized
+        assert (found.base_tables, found.meaning, found.read_ms) == (read, "what it meant", 7)
+        assert lake.connector.stored_rows(view=lake.connector.view("db", "mv")).row_count == 50
+        changed = replace(view, materialized=replace(kept, stale_reads=None, staleness_window=60.0))
+        lake.change(MaterializedViewChange(changed, view))
+        assert lake.connector.view("db", "mv").materialized == replace(found, stale_reads=None, staleness_window=60.0)
+        lake.change(MaterializedViewRemoval("db", "mv"))
+        assert lake.connector.view("db", "mv") is None
+        assert lake.other.list_tables("db") == [("db", "t")]

@@ -14,6 +14,10 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.granted_objects import GrantedObjects
 from coordinator.connectors.iceberg.grants import SqlGrants
 from coordinator.connectors.iceberg.maintenance.table_state import table_state
+from coordinator.connectors.iceberg.materialized import views as materialized
+from coordinator.connectors.iceberg.materialized.refreshing import refresh
+from coordinator.connectors.iceberg.materialized.stored import STORAGE_PREFIX, is_storage_name
+from coordinator.connectors.iceberg.materialized.views import is_storage
 from coordinator.connectors.iceberg.metadata_tables.names import base_name, reference_name, special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
@@ -47,9 +51,16 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.capabilities import Capabilities
-from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
+from shared.spi.catalog_changes import (
+    CatalogChange,
+    MaterializedChange,
+    MaterializedViewCreation,
+    PropertyDeclaration,
+    TableDefinition,
+)
 from shared.spi.connector import SparkDrivers, TableMetadata, ViewMetadata
 from shared.spi.maintenance import SnapshotRetention, TableState
+from shared.spi.materialized_views import NO_SNAPSHOT, BaseChanges, BaseTable
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -84,6 +95,7 @@ class IcebergConnector:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             views=self,
+            materialized_views=self,
             changes=self,
             writes=self,
             analyze=self,
@@ -110,13 +122,19 @@ class IcebergConnector:
 
         Names with ``$`` mean metadata tables, ``name@id`` a snapshot, ``name.branch_x`` a branch.
         """
+        if is_storage_name(name):
+            return None
         if version is None and (reference := reference_name(name)) is not None:
             known = self.tables_of.load(schema, reference.table)
+            if known is not None and is_storage(known):
+                return None
             if known is not None:
                 named = reference_of(known, reference.kind, reference.name)
                 return self.table(schema, reference.table, named)
         asked = special_name(name)
         if asked is not None and asked.kind is not None:
+            if (of := self.tables_of.load(schema, asked.table)) is not None and is_storage(of):
+                return None
             virtual = self._metadata_table(schema, name)
             if virtual is not None:
                 return replace(system_table(self.catalog, virtual), tells_of=asked.table)
@@ -124,7 +142,7 @@ class IcebergConnector:
         if asked is not None:
             name, version = asked.table, version if asked.snapshot_id is None else asked.snapshot_id
         table = self.tables_of.load(schema, name)
-        if table is None:
+        if table is None or is_storage(table):
             return None
         with mapped(f"{schema}.{name}"):
             return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
@@ -242,6 +260,41 @@ class IcebergConnector:
     def view(self, schema: str, name: str) -> ViewMetadata | None:
         return load_view(self.tables_of, schema, name)
 
+    def materialized_view_properties(self) -> Sequence[PropertyDeclaration]:
+        return materialized.PROPERTIES
+
+    def storage_name(self, view: str) -> str:
+        return f"{STORAGE_PREFIX}{view}"
+
+    def is_storage(self, name: str) -> bool:
+        return is_storage_name(name)
+
+    def storage(self, schema: str, name: str, version: int | None = None) -> TableMetadata | None:
+        """Implements ``MaterializedViews``: what ``table`` does not find."""
+        table = self.tables_of.load(schema, name)
+        if table is None or not is_storage(table):
+            return None
+        with mapped(f"{schema}.{name}"):
+            return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
+
+    def stored_rows(self, view: ViewMetadata) -> TableMetadata | None:
+        """Implements ``MaterializedViews``. Raises ProcessionError."""
+        kept = view.materialized
+        snapshot_id = materialized.stored_snapshot(self.tables_of, view)
+        if kept is None or snapshot_id is None:
+            return None
+        table = self.tables_of.load(kept.storage_schema, kept.storage_table)
+        assert table is not None, "its snapshot was found"
+        snapshot = None if snapshot_id == NO_SNAPSHOT else table.snapshot_by_id(snapshot_id)
+        with mapped(f"{kept.storage_schema}.{kept.storage_table}"):
+            return self._descriptions.of(kept.storage_schema, kept.storage_table, table, snapshot, pinned=True)
+
+    def can_continue(self, view: ViewMetadata) -> bool:
+        return materialized.can_continue(self.tables_of, view)
+
+    def base_changes(self, base: BaseTable) -> BaseChanges:
+        return materialized.base_changes(self.tables_of, base)
+
     def schema_properties(self) -> Sequence[PropertyDeclaration]:
         return SCHEMA_PROPERTIES
 
@@ -282,14 +335,23 @@ class IcebergConnector:
         return self._bounds.of(scan)
 
     def validate(self, change: CatalogChange) -> None:
-        ddl.validate(self.tables_of, change)
+        if isinstance(change, MaterializedViewCreation):
+            materialized.check_creation(self.tables_of, change)
+        elif not isinstance(change, MaterializedChange):
+            ddl.validate(self.tables_of, change)
 
     def change(self, change: CatalogChange, context: ProcedureContext) -> None:
-        ddl.apply(self.tables_of, change, context)
+        if isinstance(change, MaterializedChange):
+            materialized.change_materialized(self.tables_of, change)
+        else:
+            with materialized.with_their_storage(self.tables_of, change):
+                ddl.apply(self.tables_of, change, context)
         if self._grants is not None:
             self._grants.follow(change, context.session.user)
 
     def write(self, write: TableWrite, context: WriteContext) -> int:
+        if write.refresh is not None:
+            return refresh(self.tables_of, write, write.refresh, context)
         rows = writing.write(self.tables_of, write, context)
         if self._grants is not None and write.creation is not None:
             self._grants.follow(write.creation, context.procedure.session.user)

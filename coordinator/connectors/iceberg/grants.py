@@ -20,6 +20,8 @@ from coordinator.connectors.iceberg.granted_objects import GrantedObjects
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import (
     CatalogChange,
+    MaterializedViewCreation,
+    MaterializedViewRemoval,
     OwnerChange,
     SchemaCreation,
     SchemaRemoval,
@@ -148,9 +150,9 @@ class SqlGrants:
                 self._forget({"schema_name": schema})
             case TableCreation(schema, table):
                 self._owned(schema, table, user, keep=change.if_not_exists)
-            case ViewCreation(view, replace):
+            case ViewCreation(view, replace) | MaterializedViewCreation(view=view, replace=replace):
                 self._owned(view.schema, view.name, user, keep=replace)
-            case TableRemoval(schema, table) | ViewRemoval(schema, table):
+            case TableRemoval(schema, table) | ViewRemoval(schema, table) | MaterializedViewRemoval(schema, table):
                 self._forget(_of(schema, table))
             case TableRename() | ViewRename():
                 self._move(change)

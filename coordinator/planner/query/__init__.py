@@ -28,6 +28,8 @@ class QueryPlan:
     table_rows: Mapping[str, int] = field(default_factory=dict)
     distinct_values: Mapping[str, float] = field(default_factory=dict)
     """Of columns, by the names of their variables."""
+    notes: tuple[str, ...] = ()
+    """What was taken of each materialized view."""
 
 
 def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tuple[Constant, ...] = ()) -> QueryPlan:
@@ -52,4 +54,6 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
     assert isinstance(root, OutputNode)
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
     known = {scan: table.row_count for scan, table in planner.scans.items() if table.row_count is not None}
-    return QueryPlan(columns, root, tuple(planner.scans.values()), known, planner.distinct_values)
+    return QueryPlan(
+        columns, root, tuple(planner.scans.values()), known, planner.distinct_values, tuple(planner.findings.notes)
+    )

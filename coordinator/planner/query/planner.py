@@ -13,11 +13,19 @@ from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import value_of
+from coordinator.expressions.clock import clock_reads
 from coordinator.planner.guard import Guard, Reader, current_guard
 from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
 from coordinator.planner.query.guarded_relations import guarded, view_reader
-from coordinator.planner.query.planning import ordinal
+from coordinator.planner.query.materialized import (
+    Definition,
+    asks_for_user,
+    is_lasting,
+    meaning_of,
+    stored_rows,
+)
+from coordinator.planner.query.planning import Findings, ordinal
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
 from coordinator.planner.query.values import plan_values
@@ -101,6 +109,9 @@ class QueryPlanner:
     """The tables whose row filters and masks are planned now."""
     names: frozenset[str] | None = None
     """All names in ``roots``, once one is asked for."""
+    findings: Findings = field(default_factory=Findings)
+    expanding: bool = False
+    """Whether materialized views stand for their queries alone."""
 
     guard: Guard = field(init=False)
 
@@ -160,6 +171,10 @@ class QueryPlanner:
         refuse_recursion(view, self.open_views, node, context)
         self._count_inlined(node, context)
         tree = parse_view(view, node, context)
+        if view.materialized is not None and not self.expanding:
+            plan = stored_rows(self, view, self.definition_of(view, tree, node, context), node, context)
+            if plan is not None:
+                return guarded(self, TableName(*name_of(view)), plan, node, context)
         outside = self.session, self.ctes, self.open_views, self.roots, self.names
         reading = self.reader, self.references
         self.reader, self.references = view_reader(self.guard, view, self.reader), set()
@@ -177,6 +192,41 @@ class QueryPlanner:
         plan = RelationPlan(located_at(plan.node, context.place(node)), plan.fields)
         plan = promised_columns(self, view, plan, node, context)
         return guarded(self, TableName(*name_of(view)), plan, node, context)
+
+    def definition_of(
+        self, view: ViewMetadata, tree: Query, node: Table, context: Context, reader: Reader | None = None
+    ) -> Definition:
+        """A view's query planned by itself, so that its plan is the same wherever the view stands."""
+        apart = replace(
+            self,
+            session=replace(self.session, catalog=view.default_catalog, schema=view.default_schema),
+            roots=(tree,),
+            parameters=(),
+            columns=None,
+            ids=Ids(),
+            ctes={},
+            scans={},
+            distinct_values={},
+            open_views=(*self.open_views, name_of(view)),
+            references=set(),
+            names=None,
+            findings=Findings(),
+            expanding=True,
+        )
+        apart.guard, apart.reader = self.guard, reader or view_reader(self.guard, view, self.reader)
+        try:
+            found = apart.definition_of_query(tree)
+        except ProcessionError as error:
+            raise analysis_failure(view, error, node, context) from error
+        plan = promised_columns(apart, view, found.plan, node, context)
+        return replace(found, plan=plan, meaning=meaning_of(plan.node, self.session.time_zone))
+
+    def definition_of_query(self, tree: Query) -> Definition:
+        """A query as that of a view, by a planner of its own."""
+        with clock_reads() as clock:
+            plan = self.plan_query(tree, self.context)
+        lasting = not (clock or self.findings.versions) and is_lasting(plan.node)
+        return Definition(plan, self.scans, "", lasting, asks_for_user(tree), self.ids)
 
     @contextmanager
     def plan_apart(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from coordinator.analyzer.context import Context, SortItem
@@ -30,6 +30,18 @@ class SelectItem:
     node: Expression | AllColumns
 
 
+@dataclass(slots=True)
+class Findings:
+    """What planning finds out beside the plan: of materialized views, and of names in the query."""
+
+    notes: list[str] = field(default_factory=list)
+    """What was taken of each materialized view, and why."""
+    versions: list[str] = field(default_factory=list)
+    """The tables that are read at a version that the query names."""
+    names: dict[tuple[int, int], tuple[int, str, str]] = field(default_factory=dict)
+    """Names of relations by their places: how many parts they have, and the catalog and schema that they mean."""
+
+
 class Planning(Protocol):
     """The planner of one statement as query blocks, relations and set operations see it."""
 
@@ -42,6 +54,8 @@ class Planning(Protocol):
     guard: Guard
     reader: Reader
     open_guards: tuple[TableName, ...]
+    findings: Findings
+    open_views: tuple[tuple[str, str, str], ...]
 
     @property
     def context(self) -> Context: ...

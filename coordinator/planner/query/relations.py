@@ -91,7 +91,7 @@ def _scan(planner: Planning, node: Table, parts: list[str], context: Context) ->
     return guarded_table(planner, table, RelationPlan(scan, tuple(fields)), node, context)
 
 
-def find_relation(
+def find_relation(  # noqa: C901 - each step ends in an error of its own
     planner: Planning, node: Table, parts: Sequence[str], context: Context
 ) -> TableMetadata | ViewMetadata:
     """The table or view that a name means; raises Presto's errors, which carry no location."""
@@ -112,12 +112,16 @@ def find_relation(
     version = table_version(node.version, f"{catalog}.{schema}.{name}", context)
     if version is None:
         version = version_in_session(planner.catalogs.connector(catalog), schema, name, session)
+    if not (planner.open_guards or planner.open_views):
+        planner.findings.names[node.location.line, node.location.column] = (len(parts), catalog, schema)
     try:
         table = planner.catalogs.table(catalog, schema, name, version)
     except ProcessionError:
         planner.guard.read_in_vain(TableName(catalog, schema, name), planner.reader)
         raise
     if table is not None:
+        if version is not None or table.name.lower() != name:
+            planner.findings.versions.append(name)
         return table
     view = planner.catalogs.view(catalog, schema, name)
     if view is not None:

@@ -60,6 +60,8 @@ def _text(access: of.Access, owner: str | None) -> str:  # noqa: C901 - one case
             return f"Cannot drop view {access.view}"
         case of.RenameView():
             return f"Cannot rename view from {access.view} to {access.new_name}"
+        case of.RefreshMaterializedView():
+            return f"Cannot refresh materialized view {access.view}"
         case of.SetViewComment():
             return f"Cannot comment view to {access.view}"
         case of.ShowSchemas() | of.ShowTables() | of.ShowColumns() | of.ShowCreateTable() | of.ShowCreateSchema():

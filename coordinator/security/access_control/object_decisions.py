@@ -134,6 +134,8 @@ class ObjectDecisions:
                 return self._updating(access)
             case of.CreateView() | of.DropView() | of.SetViewComment():
                 return self._having(access.view, "OWNERSHIP")
+            case of.RefreshMaterializedView():
+                return self._having(access.view, "UPDATE")
             case of.RenameView():
                 return self._having(access.view, "OWNERSHIP") or self._having(access.new_name, "OWNERSHIP")
             case of.RenameTable():

@@ -58,7 +58,7 @@ def action_of(access: of.Access) -> Action:  # noqa: C901 - one case a kind of a
             return action(operation, table(access.view), targetResource=table(access.new_name))
         case of.SelectFromColumns() | of.UpdateTableColumns() | of.CreateViewWithSelectFromColumns():
             return action(operation, table(access.table, access.columns))
-        case of.CreateView() | of.DropView() | of.SetViewComment():
+        case of.CreateView() | of.DropView() | of.SetViewComment() | of.RefreshMaterializedView():
             return action(operation, table(access.view))
         case of.ExecuteProcedure():
             name = access.procedure

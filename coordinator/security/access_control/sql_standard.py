@@ -159,6 +159,8 @@ class SqlStandard(AllowAll):
                 return holder.owns_schema(access.view.schema)
             case of.DropView() | of.SetViewComment() | of.SetViewAuthorization():
                 return _has(holder, access.view, OWNERSHIP)
+            case of.RefreshMaterializedView():
+                return _has(holder, access.view, "UPDATE")
             case of.RenameTable():
                 return _may_move(holder, access.table, access.new_name)
             case of.RenameView():

@@ -7,7 +7,7 @@ a table that is filled first (CTAS), it has another name until it is complete.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -89,8 +89,13 @@ def transforms_of(columns: Sequence[NewColumn]) -> list[str]:
     return entries
 
 
-def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: str) -> None:
-    """Make the empty table ``schema.name``; ``shown`` is the name whose folder it gets. Raises ProcessionError."""
+def create(
+    catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: str, own: Mapping[str, str] = {}
+) -> None:
+    """Make the empty table ``schema.name``; ``shown`` is the name whose folder it gets. Raises ProcessionError.
+
+    ``own`` are properties that no statement may give.
+    """
     client = catalog.client()
     with mapped(f"{schema}.{shown}"):
         check_folders(catalog, new, schema, shown)
@@ -106,7 +111,7 @@ def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: 
                 location=location,
                 partition_spec=new.spec,
                 sort_order=new.order,
-                properties=dict(new.properties),
+                properties={**new.properties, **own},
             )
         except TableAlreadyExistsError as error:
             raise already_exists(catalog.settings.catalog, schema, shown) from error

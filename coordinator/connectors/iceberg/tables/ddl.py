@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg import locations
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held
+from coordinator.connectors.iceberg.materialized.stored import STORAGE_PREFIX, is_storage_name
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.added_columns import (
@@ -51,13 +52,13 @@ from coordinator.connectors.iceberg.views.catalog_views import change_view, view
 from coordinator.connectors.iceberg.views.metadata import view_schema
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import (
-    CatalogChange,
     ColumnAddition,
     ColumnChange,
     ColumnRemoval,
     ColumnRename,
     CommentChange,
     OwnerChange,
+    PlainChange,
     SchemaCreation,
     SchemaRemoval,
     SchemaRename,
@@ -73,8 +74,9 @@ from shared.spi.catalog_changes import (
 from shared.spi.procedure import ProcedureContext
 
 
-def validate(catalog: TableCatalog, change: CatalogChange) -> None:
+def validate(catalog: TableCatalog, change: PlainChange) -> None:
     """What can be refused from the change itself: types, transforms, properties. Raises ProcessionError."""
+    _refuse_storage_name(change)
     match change:
         case TableCreation():
             check_location(change.properties.get("location"))
@@ -106,7 +108,21 @@ def validate(catalog: TableCatalog, change: CatalogChange) -> None:
             pass
 
 
-def apply(catalog: TableCatalog, change: CatalogChange, context: ProcedureContext) -> None:
+def _refuse_storage_name(change: PlainChange) -> None:
+    """Tables of such names are not listed, and no statement finds them."""
+    match change:
+        case TableCreation(table=name) | TableRename(new_table=name) | ViewRename(new_view=name):
+            named = name
+        case ViewCreation(view=view):
+            named = view.name
+        case _:
+            return
+    if is_storage_name(named):
+        message = f"Names that begin with {STORAGE_PREFIX} are kept for materialized views: {named}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def apply(catalog: TableCatalog, change: PlainChange, context: ProcedureContext) -> None:
     """Carry out one change. Raises ProcessionError; nothing is left of a change that failed."""
     match change:
         case SchemaCreation() | SchemaRemoval() | SchemaRename():
@@ -114,7 +130,7 @@ def apply(catalog: TableCatalog, change: CatalogChange, context: ProcedureContex
         case TableCreation():
             _create_table(catalog, change, context)
         case TableRemoval():
-            _drop_table(catalog, change)
+            drop_table(catalog, change)
         case TableRename():
             _rename_table(catalog, change)
         case TableTruncation():
@@ -165,7 +181,7 @@ def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[
     if change.cascade:
         _refuse_others(catalog, change.schema)
         for table in catalog.tables(change.schema):
-            _drop_table(catalog, TableRemoval(change.schema, table, if_exists=True))
+            drop_table(catalog, TableRemoval(change.schema, table, if_exists=True))
         for view in view_names(catalog, change.schema):
             change_view(catalog, ViewRemoval(change.schema, view, if_exists=True))
     elif view_names(catalog, change.schema):  # PyIceberg counts tables only
@@ -244,7 +260,7 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
     try:
         with mapped(f"{schema}.{name}"):
             table = catalog.load(schema, name)
-            dropped = _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
+            dropped = drop_table(catalog, TableRemoval(schema, name, if_exists=True))
             if table is not None and not dropped:
                 return False  # it may have got its own name in between: whoever looks next sees whose the folder is
             if table is not None and is_own_folder(table.location()):
@@ -256,8 +272,8 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
     return True
 
 
-def _drop_table(catalog: TableCatalog, change: TableRemoval) -> bool:
-    """False: there was none, which ``if_exists`` allows."""
+def drop_table(catalog: TableCatalog, change: TableRemoval) -> bool:
+    """With its files. False: there was none, which ``if_exists`` allows."""
     with mapped(f"{change.schema}.{change.table}"):
         table = catalog.load(change.schema, change.table)
         if table is None:

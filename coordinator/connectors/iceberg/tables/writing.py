@@ -64,7 +64,7 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     attempts = 1 if write.by_position else 1 + catalog.settings.write_conflict_retries
     for left in reversed(range(attempts)):
         try:
-            return _write_rows(catalog, write, context)
+            return write_rows(catalog, write, context)
         except LostRaceError as error:
             # Nothing was committed, and Spark reads the target anew: a compaction that replaced its files, say.
             if not left:
@@ -81,7 +81,8 @@ def _deleted_by_metadata(catalog: TableCatalog, write: TableWrite, context: Writ
     return delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
 
 
-def _write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
+def write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
+    """One attempt, in one commit. Raises ProcessionError; LostRaceError where another commit won."""
     table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
     if audited.wap_id is not None and write.kind != "INSERT":
         message = f"A {write.kind} cannot be staged under a WAP id: {WAP_BRANCH} takes every change"

@@ -52,13 +52,14 @@ def load_view(catalog: TableCatalog, schema: str, name: str) -> ViewMetadata | N
         if found is None:
             other = next((n for n in store.names(schema) if n != name and n.lower() == name.lower()), None)
             found = None if other is None else store.load(schema, other)
-        return None if found is None else _described(catalog.settings.catalog, schema, name, found)
+        return None if found is None else view_of(catalog, schema, name, found)
 
 
-def _described(catalog: str, schema: str, name: str, found: IcebergView) -> ViewMetadata:
+def view_of(catalog: TableCatalog, schema: str, name: str, found: IcebergView) -> ViewMetadata:
+    """The view that metadata tell of. Raises ProcessionError for what cannot be read."""
     version = next(v for v in found.versions if v.version_id == found.current_version_id)
     columns = next(s for s in found.schemas if s.schema_id == version.schema_id)
-    return read_view(catalog, schema, name, version, columns, found.properties)
+    return read_view(catalog.settings.catalog, schema, name, version, columns, found.properties)
 
 
 def change_view(catalog: TableCatalog, change: ViewChange | OwnerChange) -> None:

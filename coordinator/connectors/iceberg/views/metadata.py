@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping
 from itertools import count
 
 from pyiceberg.schema import Schema
@@ -11,6 +12,7 @@ from pyiceberg.types import NestedField
 from pyiceberg.view.metadata import ViewHistoryEntry, ViewVersion
 from pyiceberg.view.metadata import ViewMetadata as IcebergView
 
+from coordinator.connectors.iceberg.materialized.stored import is_ours, stored
 from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.representations import COMMENT, OWNER, SECURITY, representations
 from shared.spi.connector import ViewMetadata
@@ -33,7 +35,17 @@ def view_schema(view: ViewMetadata, schema_id: int = 0) -> Schema:
 def view_properties(view: ViewMetadata) -> dict[str, str]:
     """What the specification has no place for."""
     said = {OWNER: view.owner, SECURITY: view.security, COMMENT: view.comment}
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in said.items() if value is not None} | stored(view)
+
+
+def other_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those that are not said of the view here: other programs'."""
+    return {name: value for name, value in properties.items() if name not in PROPERTIES and not is_ours(name)}
+
+
+def with_properties(old: IcebergView, view: ViewMetadata) -> IcebergView:
+    """The metadata with the same versions and what is now said of the view."""
+    return old.model_copy(update={"properties": other_properties(old.properties) | view_properties(view)})
 
 
 def view_version(view: ViewMetadata, version_id: int, schema_id: int) -> ViewVersion:
@@ -83,6 +95,6 @@ def replaced(old: IcebergView, view: ViewMetadata) -> IcebergView:
             "current_version_id": version.version_id,
             "versions": versions,
             "version_log": [entry for entry in [*old.version_log, _logged(version)] if entry.version_id in known],
-            "properties": {k: v for k, v in old.properties.items() if k not in PROPERTIES} | view_properties(view),
+            "properties": other_properties(old.properties) | view_properties(view),
         }
     )

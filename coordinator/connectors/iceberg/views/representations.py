@@ -15,6 +15,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
 from sqlglot.errors import SqlglotError
 
+from coordinator.connectors.iceberg.materialized.stored import (
+    definition_of,
+    is_materialized,
+    materialization,
+    owner_of,
+    security_of,
+)
 from coordinator.connectors.iceberg.types import presto_type
 from shared.spi.connector import ViewColumn, ViewMetadata
 
@@ -24,7 +31,9 @@ OWNER, SECURITY, COMMENT = "procession.owner", "procession.security", "comment"
 
 def representations(view: ViewMetadata) -> list[ViewRepresentation]:
     """For Presto and Trino always; for Spark where its SQL can say the same."""
-    texts = {PRESTO: presto_definition(view), TRINO: view.definition, SPARK: _spark_text(view.definition)}
+    # Presto keeps plain SQL for a materialized view, whose definition is in its properties.
+    for_presto = presto_definition(view) if view.materialized is None else view.definition
+    texts = {PRESTO: for_presto, TRINO: view.definition, SPARK: _spark_text(view.definition)}
     return [
         ViewRepresentation(SQLViewRepresentation(type="sql", sql=text, dialect=dialect))
         for dialect, text in texts.items()
@@ -72,6 +81,16 @@ def read_view(
         security=properties.get(SECURITY, "DEFINER"),
         comment=properties.get(COMMENT),
     )
+    if is_materialized(properties):
+        return replace(
+            read,
+            definition=definition_of(properties),
+            default_catalog=catalog,
+            default_schema=schema,
+            owner=owner_of(properties),
+            security=security_of(properties),
+            materialized=materialization(properties),
+        )
     if PRESTO in texts:
         return _read_presto(read, texts[PRESTO])
     if TRINO in texts:

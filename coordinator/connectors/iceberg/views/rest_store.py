@@ -17,7 +17,12 @@ from pyiceberg.exceptions import (
 from pyiceberg.view.metadata import ViewMetadata as IcebergView
 from requests import Response
 
-from coordinator.connectors.iceberg.views.metadata import PROPERTIES, view_properties, view_schema, view_version
+from coordinator.connectors.iceberg.views.metadata import (
+    other_properties,
+    view_properties,
+    view_schema,
+    view_version,
+)
 from shared.spi.connector import ViewMetadata
 
 _NEWEST = -1
@@ -56,13 +61,25 @@ class RestViews:
             raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
         version = view_version(view, max(v.version_id for v in old.versions) + 1, _NEWEST)
         schema = view_schema(view, max(s.schema_id for s in old.schemas) + 1)
-        updates = [
+        updates: list[dict[str, Any]] = [
             {"action": "add-schema", "schema": schema.model_dump(mode="json", by_alias=True)},
             {"action": "add-view-version", "view-version": version.model_dump(mode="json", by_alias=True)},
             {"action": "set-current-view-version", "view-version-id": _NEWEST},
-            {"action": "set-properties", "updates": view_properties(view)},
         ]
-        gone = [name for name in PROPERTIES if name in old.properties and name not in view_properties(view)]
+        self._commit(view, old, updates)
+
+    def set_properties(self, view: ViewMetadata, was: IcebergView) -> None:
+        old = self.load(view.schema, view.name)
+        if old is None:
+            raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
+        if old != was:  # the specification has no requirement that would say so to the server
+            raise CommitFailedException(f"view {view.schema}.{view.name} was changed by someone else meanwhile")
+        self._commit(view, old, [])
+
+    def _commit(self, view: ViewMetadata, old: IcebergView, updates: list[dict[str, Any]]) -> None:
+        said, others = view_properties(view), other_properties(old.properties)
+        updates.append({"action": "set-properties", "updates": said})
+        gone = [name for name in old.properties if name not in said and name not in others]
         if gone:
             updates.append({"action": "remove-properties", "removals": gone})
         path = self._catalog._split_identifier_for_path((*view.schema.split("."), view.name))

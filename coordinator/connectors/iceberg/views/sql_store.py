@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.manifests.metadata_files import read_raw
-from coordinator.connectors.iceberg.views.metadata import new_view, replaced
+from coordinator.connectors.iceberg.views.metadata import new_view, replaced, with_properties
 from shared.spi.connector import ViewMetadata
 
 _VIEW = "VIEW"
@@ -80,7 +80,17 @@ class SqlViews:
         old = self._location(view.schema, view.name)
         if old is None:
             raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
-        metadata = replaced(self._read(old), view)
+        self._commit(view, old, replaced(self._read(old), view))
+
+    def set_properties(self, view: ViewMetadata, was: IcebergView) -> None:
+        old = self._location(view.schema, view.name)
+        if old is None:
+            raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
+        if self._read(old) != was:
+            raise CommitFailedException(f"view {view.schema}.{view.name} was changed by someone else meanwhile")
+        self._commit(view, old, with_properties(was, view))
+
+    def _commit(self, view: ViewMetadata, old: str, metadata: IcebergView) -> None:
         location = self._write(metadata)
         change = (
             update(IcebergTables)

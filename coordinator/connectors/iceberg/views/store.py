@@ -26,6 +26,13 @@ class ViewStore(Protocol):
         """A new version of the view; raises NoSuchViewError or CommitFailedException."""
         ...
 
+    def set_properties(self, view: ViewMetadata, was: IcebergView) -> None:
+        """What is said of the view beside its versions, if it still is as ``was``.
+
+        Raises NoSuchViewError or CommitFailedException.
+        """
+        ...
+
     def drop(self, schema: str, name: str) -> None:
         """Raises NoSuchViewError."""
         ...

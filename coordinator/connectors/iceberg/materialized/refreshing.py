@@ -1,0 +1,133 @@
+"""The refresh of a materialized view: rows go to its storage table, then the view says that these are its rows.
+
+Who reads the view reads the snapshot of the storage table that the view names, so that the second step is the one that
+counts: before it readers see the old rows, after it the new ones. A refresh that ends between the two leaves a snapshot
+that nobody reads, and the next one replaces it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.view.metadata import ViewMetadata as IcebergView
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.materialized.changes import current_id, same_rows, snapshots_since
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.references import main_at
+from coordinator.connectors.iceberg.tables.writing import QUERY_ID, write_rows
+from coordinator.connectors.iceberg.views.catalog_views import view_of, view_store
+from coordinator.connectors.iceberg.views.store import ViewStore
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.connector import ViewMetadata
+from shared.spi.materialized_views import Materialization, Refresh
+from shared.spi.table_writes import TableWrite, WriteContext
+
+logger = logging.getLogger(__name__)
+
+
+def refresh(catalog: TableCatalog, write: TableWrite, wanted: Refresh, context: WriteContext) -> int:
+    """Rows written. Raises ProcessionError; then readers see what they saw before."""
+    with mapped(f"{wanted.view.schema}.{wanted.view.name}"):
+        store = view_store(catalog)
+        was = None if store is None else store.load(wanted.view.schema, wanted.view.name)
+        if store is None or was is None:
+            raise _changed(wanted.view, "was dropped")
+        _check_unchanged(catalog, was, wanted)
+    rows = write_rows(catalog, write, context)
+    with mapped(f"{wanted.view.schema}.{wanted.view.name}"):
+        table = catalog.open(write.schema, write.table)
+        _publish(catalog, store, was, wanted, table, context)
+    return rows
+
+
+def _check_unchanged(catalog: TableCatalog, was: IcebergView, wanted: Refresh) -> None:
+    """What is added to rows must find those that were there when it was planned; what replaces them need not."""
+    now = view_of(catalog, wanted.view.schema, wanted.view.name, was)
+    if (now.definition, now.owner, now.security) != (wanted.view.definition, wanted.view.owner, wanted.view.security):
+        raise _changed(wanted.view, "was replaced")
+    planned, found = _kept(wanted.view), _kept(now)
+    if (planned.storage_schema, planned.storage_table) != (found.storage_schema, found.storage_table):
+        raise _changed(wanted.view, "was replaced")
+    if wanted.how == "whole":
+        return
+    table = catalog.open(found.storage_schema, found.storage_table)
+    if found.refreshed != planned.refreshed or found.refreshed is None or not same_rows(table, found.refreshed):
+        raise _changed(wanted.view, "was refreshed")
+
+
+def _publish(
+    catalog: TableCatalog, store: ViewStore, was: IcebergView, wanted: Refresh, table: Table, context: WriteContext
+) -> None:
+    own = _own_snapshots(table, context)
+    newest = own[-1].snapshot_id if own else current_id(table)
+    if wanted.how == "whole":
+        if not same_rows(table, newest):
+            # Another refresh has replaced the rows since, and tells the view itself.
+            logger.info("Query %s: a later refresh of %s counts", context.query_id, wanted.view.name)
+            return
+    elif own and not _follows(table, own, _kept(wanted.view)):
+        _take_back(catalog, table, own)
+        raise _changed(wanted.view, "was refreshed")
+    now = view_of(catalog, wanted.view.schema, wanted.view.name, was)
+    refreshed = replace(
+        _kept(now),
+        base_tables=wanted.base_tables,
+        refreshed=newest,
+        meaning=wanted.meaning,
+        read_ms=wanted.read_ms,
+    )
+    store.set_properties(replace(now, materialized=refreshed), was)
+
+
+def _own_snapshots(table: Table, context: WriteContext) -> list[Snapshot]:
+    """The newest comes last; none where nothing was to be changed."""
+    found = []
+    for snapshot in table.metadata.snapshots:
+        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        if summary.get(QUERY_ID) == context.query_id:
+            found.append(snapshot)
+    return found
+
+
+def _follows(table: Table, own: Sequence[Snapshot], kept: Materialization) -> bool:
+    """Whether nothing but compactions lies between the rows that were there and those that were added."""
+    if kept.refreshed is None:
+        return False
+    between = snapshots_since(table, kept.refreshed)
+    if between is None or own[-1] not in between:
+        return False
+    before = between[between.index(own[-1]) + 1 :]
+    return all(s in own or (s.summary is not None and s.summary.operation is Operation.REPLACE) for s in before)
+
+
+def _take_back(catalog: TableCatalog, table: Table, own: Sequence[Snapshot]) -> None:
+    """No view reads these rows; programs that read the storage table itself need not either."""
+    parent = own[0].parent_snapshot_id
+    if parent is None or current_id(table) != own[-1].snapshot_id:
+        return
+
+    def stage(newest: Table) -> Change[None]:
+        if current_id(newest) != own[-1].snapshot_id:
+            return Change(None)
+        update, unmoved = main_at(newest, parent)
+        return Change(None, (update,), (unmoved,))
+
+    with suppress(ProcessionError):
+        commit_change(catalog, table.name()[-2], table.name()[-1], stage)
+
+
+def _changed(view: ViewMetadata, how: str) -> ProcessionError:
+    message = f"Materialized view {view.schema}.{view.name} {how} while it was refreshed; send the statement again"
+    return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+
+
+def _kept(view: ViewMetadata) -> Materialization:
+    assert view.materialized is not None, "asked for a materialized view alone"
+    return view.materialized

@@ -1,0 +1,117 @@
+"""CREATE, REFRESH, DROP, ALTER and SHOW CREATE of materialized views: Presto's clauses, and Trino's beside them."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from coordinator.sql.cursor import Cursor
+from coordinator.sql.ddl_statements import (
+    CreateMaterializedView,
+    DropMaterializedView,
+    PropertyAssignment,
+    RefreshMaterializedView,
+    RenameMaterializedView,
+    SetAuthorization,
+    SetMaterializedViewProperties,
+    ShowCreateMaterializedView,
+)
+from coordinator.sql.parse_parts import (
+    if_exists,
+    if_not_exists,
+    object_name,
+    optional_comment,
+    optional_properties,
+    properties,
+    property_assignment,
+)
+from coordinator.sql.parse_roles import parse_principal
+from coordinator.sql.statements import Statement
+from coordinator.sql.tree.expressions import Expression
+from shared.errors import ErrorLocation
+
+
+def parse_create_materialized_view(
+    cursor: Cursor, location: ErrorLocation, *, or_replace: bool
+) -> CreateMaterializedView:
+    """From VIEW on."""
+    cursor.require("VIEW")
+    missing = if_not_exists(cursor)
+    name = object_name(cursor)
+    grace: Expression | None = None
+    when_stale: Literal["INLINE", "FAIL"] | None = None
+    if cursor.optional("GRACE", "PERIOD"):
+        grace = cursor.read_expression()
+    if cursor.optional("WHEN", "STALE"):
+        when_stale = cast(Literal["INLINE", "FAIL"], cursor.require("FAIL", "INLINE"))
+    comment = optional_comment(cursor)
+    security: Literal["DEFINER", "INVOKER"] | None = None
+    if cursor.optional("SECURITY"):
+        security = cast(Literal["DEFINER", "INVOKER"], cursor.require("DEFINER", "INVOKER"))
+    given = optional_properties(cursor)
+    cursor.require("AS")
+    start = cursor.location
+    text = cursor.text_to_end()
+    return CreateMaterializedView(
+        name,
+        or_replace,
+        missing,
+        security,
+        comment,
+        grace,
+        when_stale,
+        given,
+        text,
+        cursor.query_to_end(),
+        location,
+        start,
+    )
+
+
+def parse_refresh(cursor: Cursor) -> RefreshMaterializedView:
+    """``REFRESH MATERIALIZED VIEW name [WHERE …]``."""
+    location = cursor.location
+    cursor.require("REFRESH")
+    cursor.require("MATERIALIZED")
+    cursor.require("VIEW")
+    name = object_name(cursor)
+    filtered = cursor.optional("WHERE")
+    if filtered:
+        cursor.read_expression()
+    return RefreshMaterializedView(name, filtered, location)
+
+
+def parse_drop_materialized_view(cursor: Cursor, location: ErrorLocation) -> DropMaterializedView:
+    """From VIEW on."""
+    cursor.require("VIEW")
+    exists = if_exists(cursor)
+    return DropMaterializedView(object_name(cursor), exists, location)
+
+
+def parse_alter_materialized_view(cursor: Cursor, location: ErrorLocation) -> Statement:
+    """From VIEW on: RENAME TO, SET PROPERTIES, SET AUTHORIZATION."""
+    cursor.require("VIEW")
+    exists = if_exists(cursor)
+    name = object_name(cursor)
+    cursor.settle()
+    if cursor.require("RENAME", "SET") == "RENAME":
+        cursor.require("TO")
+        return RenameMaterializedView(name, object_name(cursor), exists, location)
+    if cursor.require("AUTHORIZATION", "PROPERTIES") == "AUTHORIZATION":
+        return SetAuthorization("VIEW", name, parse_principal(cursor), location)
+    return SetMaterializedViewProperties(name, _assignments(cursor), exists, location)
+
+
+def _assignments(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
+    """In parentheses as in Presto, without them as in Trino."""
+    if cursor.word == "(":
+        return properties(cursor)
+    found = [property_assignment(cursor)]
+    while cursor.optional(","):
+        found.append(property_assignment(cursor))
+    return tuple(found)
+
+
+def parse_show_create_materialized_view(cursor: Cursor, location: ErrorLocation) -> ShowCreateMaterializedView:
+    """From VIEW on."""
+    cursor.require("VIEW")
+    return ShowCreateMaterializedView(object_name(cursor), location)
