@@ -33,9 +33,11 @@ def execution_seconds(query: Query) -> float:
 
 
 def progress_percentage(query: Query) -> float | None:
-    """Completed splits of all; None while their number is unknown. A finished query is at 100."""
+    """As the engine says, or completed splits of all; None while that is unknown. A finished query is at 100."""
     if query.state is QueryState.FINISHED:
         return 100.0
+    if query.progress.percentage is not None and query.state.dispatched:
+        return query.progress.percentage
     total = query.progress.total_splits
     if not total or not query.state.dispatched:
         return None

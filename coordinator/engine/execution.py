@@ -12,7 +12,10 @@ from shared.spi.session import Session
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """Totals so far; rows and bytes are those read, ``phase`` a phrase for the query page."""
+    """Totals so far; rows and bytes are those read, ``phase`` a phrase for the query page.
+
+    ``percentage`` where an engine tells more than by splits.
+    """
 
     completed_splits: int = 0
     total_splits: int = 0
@@ -23,6 +26,7 @@ class QueryProgress:
     peak_memory_bytes: int = 0
     nodes: int = 1
     phase: str = ""
+    percentage: float | None = None
 
 
 class Execution(Protocol):

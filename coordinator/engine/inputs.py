@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.execution import Execution
 from coordinator.engine.local_inputs import ArrowInput, FilesInput, LocalInput
 from coordinator.kernels.file_scan import FileScan
+from coordinator.kernels.scan_part import parts_of
 from shared.errors import ProcessionError
 from shared.spi.capabilities import asked_before
 from shared.spi.relation import (
@@ -39,6 +42,18 @@ class FormatInput:
         return f"FormatInput(name={self.name!r}, format={self.format!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class KernelsInput:
+    """What the kernels read for Spark, a task for each part. ``parts`` may hold keys: never logged."""
+
+    name: str
+    schema: pa.Schema
+    parts: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        return f"KernelsInput(name={self.name!r}, parts={len(self.parts)})"
+
+
 @runtime_checkable
 class ScannedFiles(Protocol):
     """A connector whose tables are files that the kernels read."""
@@ -48,7 +63,7 @@ class ScannedFiles(Protocol):
         ...
 
 
-SparkInput = ArrowInput | FormatInput
+SparkInput = ArrowInput | FormatInput | KernelsInput
 MAX_SENT_BYTES = 64 << 20
 """Of Parquet: files up to here are sent to a Spark on another machine, larger ones must be on a disk of both."""
 
@@ -136,6 +151,8 @@ def _for_local(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads
 
 def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads], *, shares_disk: bool) -> SparkInput:
     match made.relation:
+        case RowsRelation() as relation if made.by_kernels:
+            return _by_kernels(made.name, relation, catalogs)
         case ParquetRelation(paths, size) if shares_disk or size > MAX_SENT_BYTES:
             return FormatInput(made.name, "parquet", paths, {})
         case JdbcRelation() as relation:
@@ -145,6 +162,13 @@ def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads
             return FormatInput(made.name, "iceberg", (".".join(map(_quoted, parts)),), options)
         case relation:
             return ArrowInput(made.name, _arrow(relation, catalogs, remote))
+
+
+def _by_kernels(name: str, relation: RowsRelation, catalogs: Catalogs) -> SparkInput:
+    scan = _file_scan(relation, catalogs.connector(relation.catalog))
+    if scan is None or not len(scan.schema):
+        return ArrowInput(name, _arrow(relation, catalogs, {}))
+    return KernelsInput(name, scan.schema, tuple(parts_of(scan, os.cpu_count() or 1)))
 
 
 def _quoted(part: str) -> str:

@@ -30,7 +30,7 @@ class SqlProcesses:
         return cls(
             nursery,
             LocalProcesses(local.of_process(), nursery, local.limits(), local.total_bytes()),
-            EmbeddedEngine(embedded.of_process(scratch), nursery, embedded.processes),
+            EmbeddedEngine(embedded.of_process(scratch), nursery, embedded.processes, small=embedded.small()),
         )
 
     def start(self) -> None:

@@ -38,7 +38,7 @@ def _parts(item: Input, task: WriteTask, ranges: Ranges) -> Iterator[Input]:
         yield item
         return
     with reading(item.path):
-        metadata = _footer(item, task.storage)
+        metadata = footer_of(item, task.storage)
         columns = _columns(metadata, task.name_mapping, item.path, ranges)
     needed = [_may_match(metadata.row_group(i), columns) for i in range(metadata.num_row_groups)]
     start = None
@@ -50,7 +50,8 @@ def _parts(item: Input, task: WriteTask, ranges: Ranges) -> Iterator[Input]:
             start = None
 
 
-def _footer(item: Input, storage: Mapping[str, str]) -> Any:
+def footer_of(item: Input, storage: Mapping[str, str]) -> Any:
+    """The footer of a data file, which is kept."""
     metadata = FOOTERS.get(item.path, item.size)
     if metadata is None:
         filesystem, path = resolve(item.path, storage)

@@ -42,7 +42,9 @@ from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser.approximations import estimating_for
+from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.session_zone import in_session_zone
+from coordinator.unparser.wide_reads import with_limited_reader
 from coordinator.unparser.writes import write_work
 from coordinator.vocabulary.lookup_cache import cached_lookups
 from coordinator.vocabulary.nesting import too_deep
@@ -180,10 +182,11 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     logical, subplan = steps.finish(planned.root)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)
+    relation_of = with_limited_reader(steps.catalogs.relation, engine_limits(steps.session).spark_reader_bytes)
     made = PlannedStatement(
         query_type=planned.write.kind,
         columns=ROWS,
-        work=ReturnRows(()) if steps.explaining else write_work(planned, logical, steps.catalogs.relation),
+        work=ReturnRows(()) if steps.explaining else write_work(planned, logical, relation_of),
         update_type=planned.update_type,
         initial_plan=planned.root,
         logical_plan=logical,

@@ -11,6 +11,8 @@ from coordinator.unparser.constant_query import constant_rows
 from coordinator.unparser.engine_choice import EngineLimits, engine_note
 from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
+from coordinator.unparser.scans import RelationOf
+from coordinator.unparser.wide_reads import wide_reads_note, with_limited_reader
 from coordinator.values.program_names import program_names
 from coordinator.vocabulary.planned_statement import ReturnRows, RunLocally, RunOnSpark, Work
 from coordinator.vocabulary.session_properties import session_flag, session_value
@@ -20,8 +22,8 @@ from shared.plan.nodes import FetchNode, OutputNode
 
 def query_work(steps: Steps, logical: OutputNode) -> Work:
     """The work of an optimized query."""
-    session, relation_of = steps.session, steps.catalogs.relation
-    limits = engine_limits(session)
+    session, limits = steps.session, engine_limits(steps.session)
+    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes)
     fetch = fetch_of(logical)
     if fetch is None:
         return constant_rows(logical) or work_of(logical, relation_of, limits)
@@ -40,18 +42,19 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
         steps.notes.append(f"the first rows are looked for where {likely.condition}, everywhere if too few are there")
     whole = logical if fetch is None else steps.before_late_materialization()
     limits = engine_limits(steps.session)
-    work = _work_if_any(steps, whole, limits)
-    steps.engine_note = engine_note(whole, steps.catalogs.relation, limits, fetches=fetch is not None)
+    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes)
+    work = _work_if_any(whole, relation_of, limits)
+    steps.engine_note = engine_note(whole, relation_of, limits, fetches=fetch is not None)
     if steps.engine_note is not None and isinstance(work, RunOnSpark):
-        steps.engine_note = f"Spark runs it: {work.why}"
+        steps.engine_note = f"Spark runs it: {work.why}{wide_reads_note(whole, relation_of)}"
     steps.programs_note = _programs_note(work)
     return ReturnRows(())
 
 
-def _work_if_any(steps: Steps, plan: OutputNode, limits: EngineLimits) -> Work | None:
+def _work_if_any(plan: OutputNode, relation_of: RelationOf, limits: EngineLimits) -> Work | None:
     """What would run; None where no engine takes it, which is said when it is to run."""
     try:
-        return constant_rows(plan) or work_of(plan, steps.catalogs.relation, limits)
+        return constant_rows(plan) or work_of(plan, relation_of, limits)
     except ProcessionError:
         return None
 

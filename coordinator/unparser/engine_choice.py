@@ -42,6 +42,8 @@ class EngineLimits:
     scan_bytes: int = 256 << 20
     scan_rows: int = 50_000_000
     program_rows: int = 100_000
+    spark_reader_bytes: int = 0
+    """What a task of Spark's own reader may hold; 0 is no limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,4 +17,5 @@ def engine_limits(session: Session) -> EngineLimits:
         scan_bytes=parse_data_size(session_value(session, "embedded_engine_max_scan_size")),
         scan_rows=int(session_value(session, "embedded_engine_max_scan_rows")),
         program_rows=int(session_value(session, "embedded_engine_max_program_rows")),
+        spark_reader_bytes=parse_data_size(session_value(session, "spark_max_reader_memory")),
     )

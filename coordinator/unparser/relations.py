@@ -172,9 +172,8 @@ class Relations:
         for variable in node.outputVariables:
             columns.append((_source(node.assignments[variable.key], self.dialect), variable.name))
         table = self.scans.table(node)
-        if self.dialect == "spark" and any(
-            column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values()
-        ):
+        numbered = any(column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values())
+        if numbered and self.scans.by_name(node):
             table.set("joins", [self.scans.sequence_numbers(node)])
         return self.wrap(Block(table, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 

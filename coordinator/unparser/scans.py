@@ -24,7 +24,6 @@ from shared.spi.relation import (
     Relation,
     RowsRelation,
 )
-from shared.units import format_data_size
 
 RelationOf = Callable[[TableScanNode], Relation]
 """What a connector says of a scan; planning passes one that asks the catalogs."""
@@ -35,21 +34,12 @@ SEQUENCE_NUMBER = "$data_sequence_number"
 _FILE, _NUMBERS = "$numbered_file", "procession_numbers"
 
 
-_MOST_SENT = 64 << 20
-_EXPANSION = 8
-"""From stored bytes to decoded ones, where nothing tells."""
-
-
-def _sent(node: TableScanNode, relation: CatalogTable, here: ReadHere) -> RowsRelation:
-    """The rows of a table that Spark does not load, for Spark. Raises NOT_SUPPORTED."""
+def _given_to_spark(node: TableScanNode, relation: CatalogTable, here: ReadHere) -> RowsRelation:
+    """A table that Spark does not load, or better does not read. Raises NOT_SUPPORTED."""
     table = ".".join(relation.parts)
     times = [variable.name for variable in node.outputVariables if _holds_time(typed(variable))]
     if times:
         message = f"Spark cannot read columns of type time ({', '.join(times)}) of table {table}"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-    if (here.decoded_bytes or here.size_bytes * _EXPANSION) > _MOST_SENT:
-        limit = format_data_size(_MOST_SENT)
-        message = f"Spark does not load table {table} for its column types, and more than {limit} are not sent to it"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     return here.relation
 
@@ -73,8 +63,8 @@ class Scans:
         match relation:
             case CatalogTable(here=ReadHere(relation=rows)) if self.dialect != "spark":
                 return self._given(rows)
-            case CatalogTable(here=ReadHere(only=True) as here):
-                return self._given(_sent(node, relation, here))
+            case CatalogTable(here=ReadHere() as here) if here.only or here.too_wide:
+                return self._given(_given_to_spark(node, relation, here), by_kernels=True)
             case CatalogTable():
                 return self._known(relation)
             case ParquetRelation() | RowsRelation() | JdbcRelation() | AppendedRows():
@@ -82,8 +72,16 @@ class Scans:
             case _:
                 assert_never(relation)
 
-    def _given(self, relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows) -> exp.Expr:
-        made = Input(f"{self.prefix}_{len(self.inputs)}", relation)
+    def by_name(self, node: TableScanNode) -> bool:
+        """Whether the engine reads the table itself."""
+        relation = self.relation_of(node)
+        here = relation.here if isinstance(relation, CatalogTable) else ""
+        return self.dialect == "spark" and not (isinstance(here, ReadHere) and (here.only or here.too_wide))
+
+    def _given(
+        self, relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows, *, by_kernels: bool = False
+    ) -> exp.Expr:
+        made = Input(f"{self.prefix}_{len(self.inputs)}", relation, by_kernels)
         self.inputs.append(made)
         return exp.Table(this=name(made.name))
 

@@ -12,14 +12,19 @@ _GROUPS = "sys/fs/cgroup"
 
 def machine_memory(root: Path = Path("/")) -> int | None:
     """Bytes that all programs here may use together: the machine's, or less where a control group says so."""
-    limits = [*_physical(root), *_group_limits(root)]
+    limits = [*_meminfo(root, "MemTotal"), *_group_limits(root)]
     return min(limits) if limits else None
 
 
-def _physical(root: Path) -> Iterator[int]:
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes of the machine that nobody uses now, caches of files included; None where it does not tell."""
+    return next(_meminfo(root, "MemAvailable"), None)
+
+
+def _meminfo(root: Path, name: str) -> Iterator[int]:
     with contextlib.suppress(OSError):
         text = (root / "proc/meminfo").read_text(encoding="ascii")
-        found = re.search(r"MemTotal:\s+(\d+) kB", text)
+        found = re.search(rf"{name}:\s+(\d+) kB", text)
         if found:
             yield int(found[1]) * 1024
 

@@ -171,6 +171,12 @@ DECLARED: tuple[SessionProperty, ...] = (
         ("BOUNDED", "SPARK", "PRESTO"),
     ),
     SessionProperty(
+        "spark_max_reader_memory",
+        "data size",
+        "0B",
+        "What a task of Spark may hold to read a table by itself; beyond that the kernels read it (0B: never)",
+    ),
+    SessionProperty(
         "spark_settings",
         "varchar",
         "",

@@ -53,6 +53,10 @@ class ReadHere:
     """Whether an engine can read the files by itself: nothing is deleted, and they are on this machine's disks."""
     only: bool = False
     """Whether Spark cannot read the table at all."""
+    held_bytes: int = 0
+    """An estimate of what a task of Spark's own reader would have in memory; 0 where nothing tells."""
+    too_wide: bool = False
+    """Whether that is too much: the kernels read the files for Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +113,14 @@ Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation | Append
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A relation that the engine must put under ``name`` before it runs a statement."""
+    """A relation that the engine must put under ``name`` before it runs a statement.
+
+    ``by_kernels``: executors read the files of the table by the kernels, however many they are.
+    """
 
     name: str
     relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows
+    by_kernels: bool = False
 
 
 class ArrowStream(Protocol):

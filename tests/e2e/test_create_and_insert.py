@@ -37,6 +37,21 @@ def refused(run: Statement, sql: str) -> tuple[str, str]:
     return error.value.error_name, error.value.message
 
 
+def test_a_table_that_the_kernels_read_for_spark(service: Service, run: Statement) -> None:
+    numbers = pa.table({"id": pa.array(range(3000), pa.int64()), "name": [f"n{i % 7}" for i in range(3000)]})
+    service.create("wide_source", [numbers, numbers])
+    cursor = service.cursor(catalog="iceberg", schema="made", session_properties={"spark_max_reader_memory": "1B"})
+    cursor.execute(
+        "CREATE TABLE from_kernels WITH (partitioning = ARRAY['bucket(id, 8)', 'name']) AS "
+        "SELECT id, name, timestamp '2020-02-03 04:05:06.789' AS at FROM iceberg.db.wide_source WHERE id >= 1000"
+    )
+    assert cursor.fetchall() == [[4000]]
+    rows = contents(service, "from_kernels")
+    wanted = [(i, f"n{i % 7}") for i in range(1000, 3000)]
+    assert sorted((row["id"], row["name"]) for row in rows) == sorted(2 * wanted)
+    assert {row["at"] for row in rows} == {dt.datetime(2020, 2, 3, 4, 5, 6, 789000)}
+
+
 def test_a_table_has_what_it_was_made_with(service: Service, run: Statement) -> None:
     run(
         "CREATE TABLE all_of_it (id bigint NOT NULL COMMENT 'key', p varchar, at timestamp with time zone, "

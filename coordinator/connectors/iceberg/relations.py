@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.opaque_types import unread_columns
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
@@ -50,7 +51,8 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
     estimate = _decoded(found, scan, decoded)
     direct, only = _is_direct(found), bool(times_of(table) or unknown_to_spark(table))
-    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, direct, only)
+    held = _held(found, scan, decoded)
+    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, direct, only, held)
 
 
 def _is_direct(found: Scan) -> bool:
@@ -60,11 +62,21 @@ def _is_direct(found: Scan) -> bool:
 
 def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | None:
     """Of the share of the snapshot's rows that is read."""
-    snapshot_id = scan.table.connectorHandle["icebergTableName"].get("snapshotId")
-    snapshot = None if snapshot_id is None else found.table.snapshot_by_id(int(snapshot_id))
+    snapshot = _snapshot(found, scan)
     size = None if snapshot is None else decoded.of(found.table, snapshot, leaf_ids(found.columns))
     total = 0 if snapshot is None else count(snapshot, "total-records")
     return size if size is None or not total else size * found.rows // max(total, found.rows)
+
+
+def _held(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int:
+    """By a task of Spark's own reader."""
+    snapshot = _snapshot(found, scan)
+    return 0 if snapshot is None else decoded.held_by_reader(found.table, snapshot, leaf_ids(found.columns))
+
+
+def _snapshot(found: Scan, scan: TableScanNode) -> Snapshot | None:
+    snapshot_id = scan.table.connectorHandle["icebergTableName"].get("snapshotId")
+    return None if snapshot_id is None else found.table.snapshot_by_id(int(snapshot_id))
 
 
 def _name(handle: dict[str, Any]) -> str:

@@ -6,9 +6,10 @@ import logging
 import mmap
 import pickle
 import shutil
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.parquet_scan import local_path
+from coordinator.engine.embedded.progress import bytes_read, progress_file, seen
 from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.local_inputs import LocalInput
 from coordinator.engine.processes.messages import KIND, WANTED
@@ -24,23 +26,47 @@ from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, P
 from coordinator.engine.processes.process import EngineProcess, ProcessEndedError
 from coordinator.engine.processes.profile import operators_of
 from coordinator.engine.processes.sent_rows import SentRows
+from coordinator.engine.processes.watch import MemoryWatch
 from coordinator.engine.streams import unreadable
 from coordinator.explain.operators import Operator
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.storage import is_local
+from coordinator.values.machine import available_memory
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _FORGOTTEN_BYTES = 16 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class SmallStatements:
+    """Those that read so much at most have ``processes`` for themselves, beyond those of all statements."""
+
+    processes: int = 0
+    bytes: int = 16 << 20
+    rows: int = 2_000_000
+
+
+NONE_SMALL = SmallStatements()
+
+
 class EmbeddedEngine:
     """Up to ``processes`` children, started when they are first needed. Thread-safe; ``close`` ends them."""
 
-    def __init__(self, settings: EngineSettings, nursery: Nursery, processes: int = 2, patience: float = 10.0) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        nursery: Nursery,
+        processes: int = 2,
+        patience: float = 10.0,
+        small: SmallStatements = NONE_SMALL,
+    ) -> None:
         self.processes = processes
-        self._settings, self._nursery = settings, nursery
-        self._pool = ProcessPool(self._start, PoolLimits(processes, processes, patience, processes), "embedded")
+        self._settings, self._nursery, self._small = settings, nursery, small
+        kept, reserved = processes + small.processes, small.processes if processes else 0
+        limits = PoolLimits(processes, 2 * kept, patience, kept, small=reserved)
+        self._pool = ProcessPool(self._start, limits, "embedded", self._has_room)
+        self._watch = MemoryWatch(sys.maxsize)
         self._lock = threading.Lock()
         self._prepared = False
 
@@ -63,9 +89,10 @@ class EmbeddedEngine:
         progress = QueryProgress(total_splits=1, running_splits=1, phase="running on the embedded engine")
         execution.report_progress(progress)
         sent = SentRows(inputs, most_bytes)
-        process = self._pool.take(execution)
+        process = self._pool.take(execution, small=not inputs and self._is_small(scans))
         killer, whole = Killer(process), False
         execution.on_cancel(killer.kill)
+        self._watch.add(process, execution, killer, self._progress(process, scans, progress))
         try:
             statement = Statement(sql, dict(scans), dict(sent.files), sent.schemas, operators is not None)
             answer = _answer(process, statement, sent)
@@ -76,6 +103,7 @@ class EmbeddedEngine:
             message = "The embedded engine's process ended while the statement ran"
             raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message) from error
         finally:
+            self._watch.remove(process)
             (self._pool.give_back if whole else self._gone)(process)
         match answer:
             case Failed():
@@ -100,6 +128,7 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Ends all processes; statements that run fail."""
         self._pool.close()
+        self._watch.close()
         shutil.rmtree(self._settings.scratch, ignore_errors=True)
 
     def _start(self) -> EngineProcess:
@@ -110,6 +139,30 @@ class EmbeddedEngine:
             _LOG.error("a process of the embedded engine could not be started: %s", error)
             message = "A process of the embedded engine could not be started"
             raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message) from error
+
+    def _is_small(self, scans: Mapping[str, FileScan]) -> bool:
+        size, rows = sum(scan.size for scan in scans.values()), sum(scan.rows for scan in scans.values())
+        return size <= self._small.bytes and rows <= self._small.rows
+
+    def _has_room(self) -> bool:
+        """For one more process, which a small statement does not fill."""
+        available = available_memory()
+        return available is None or available > self._settings.memory_bytes // 2
+
+    def _progress(
+        self, process: EngineProcess, scans: Mapping[str, FileScan], first: QueryProgress
+    ) -> Callable[[], QueryProgress]:
+        """What is told while the process works."""
+        size, before = sum(scan.size for scan in scans.values()), bytes_read(process.pid)
+
+        def now() -> QueryProgress:
+            read, found = bytes_read(process.pid) - before, seen(self._settings.scratch, process.pid)
+            share = found.percentage(read)
+            return replace(
+                first, processed_rows=found.rows(read), processed_bytes=int(size * share / 100), percentage=share
+            )
+
+        return now
 
     def _prepare(self) -> None:
         """An empty scratch folder of this coordinator's own: what a dead one left is gone."""
@@ -122,6 +175,7 @@ class EmbeddedEngine:
 
     def _gone(self, process: EngineProcess) -> None:
         self._pool.discard(process)
+        progress_file(self._settings.scratch, process.pid).unlink(missing_ok=True)
         for left in Path(self._settings.scratch).glob(f"spill-{process.pid}*"):
             shutil.rmtree(left, ignore_errors=True)
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from coordinator.engine.embedded.engine import SmallStatements
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.values.settings import Bytes, Settings
 
@@ -50,6 +51,25 @@ class EmbeddedSettings(Settings):
         description="How many processes read Iceberg tables for the embedded engine, one query each at a time; they"
         " are started when they are needed. With 0 the coordinator reads the tables itself.",
     )
+    small_processes: int = Field(
+        2,
+        alias="embedded-engine.small-processes",
+        ge=0,
+        description="How many more processes there are for small queries, which do not wait for large ones. While the"
+        " machine has memory, as many again may take the place of small queries that have run for two seconds.",
+    )
+    small_scan_size: Bytes = Field(
+        16 << 20,
+        alias="embedded-engine.small-scan-size",
+        description="Up to how many bytes of Iceberg tables a query is small, counted as for"
+        " `embedded-engine.max-scan-size` but without weights.",
+    )
+    small_scan_rows: int = Field(
+        2_000_000,
+        alias="embedded-engine.small-scan-rows",
+        ge=0,
+        description="Up to how many rows of Iceberg tables it is small.",
+    )
     memory: Bytes = Field(
         1 << 30,
         alias="embedded-engine.memory",
@@ -76,6 +96,10 @@ class EmbeddedSettings(Settings):
             "embedded_engine_max_scan_rows": str(self.max_scan_rows),
             "embedded_engine_max_scan_size": f"{self.max_scan_size}B",
         }
+
+    def small(self) -> SmallStatements:
+        """Which queries are small, and their processes."""
+        return SmallStatements(self.small_processes, self.small_scan_size, self.small_scan_rows)
 
     def of_process(self, scratch: Path) -> EngineSettings:
         """What each process is told."""

@@ -28,6 +28,7 @@ from coordinator.engine.embedded.parquet_scan import (
     parquet_sql,
     text,
 )
+from coordinator.engine.embedded.progress import Written
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
@@ -84,7 +85,15 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
     began = time.process_time()
     for name, stream in pulled.streams(statement.streams).items():
         database.register(name, stream)
-    _open_scans(database, statement.scans, statement.files)
+    written = Written(settings.scratch)
+    try:
+        return _result(database, statement, settings, written, began)
+    finally:
+        written.close()
+
+
+def _result(database: Any, statement: Statement, settings: EngineSettings, written: Written, began: float) -> Answered:
+    _open_scans(database, statement.scans, statement.files, written)
     register_functions(database, statement.sql, set())
     if statement.profiled:
         database.execute("SET enable_profiling = 'no_output'")
@@ -111,10 +120,13 @@ def _check_size(written: int, settings: EngineSettings) -> None:
         raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
 
 
-def _open_scans(database: Any, scans: dict[str, FileScan], others: dict[str, tuple[str, ...]]) -> None:
+def _open_scans(
+    database: Any, scans: dict[str, FileScan], others: dict[str, tuple[str, ...]], written: Written
+) -> None:
     """Makes scans and files of ``others`` known, and lets the database open these files alone."""
     selects: dict[str, list[str]] = {name: [files_sql(files)] for name, files in others.items()}
     paths: list[str] = [path for files in others.values() for path in files]
+    kernel_rows, direct_rows, direct_bytes = 0, 0, 0
     for name, scan in scans.items():
         selects[name] = []
         plain: set[str] = set()
@@ -125,15 +137,27 @@ def _open_scans(database: Any, scans: dict[str, FileScan], others: dict[str, tup
             selects[name].append(parquet_sql(scan, alike.names, files, deleted))
             paths += [local_path(item, scan) for item in files]
             plain |= {item.path for item in files}
+        share = _share(scan, plain)
+        kernel_rows += scan.rows - int(scan.rows * share)
+        direct_rows, direct_bytes = direct_rows + int(scan.rows * share), direct_bytes + int(scan.size * share)
         if len(plain) < len(scan.task.inputs) or not plain:
             rest = [item for item in scan.task.inputs if item.path not in plain]
-            database.register(f"{name}_kernels", scan_reader(replace(scan, task=replace(scan.task, inputs=rest))))
+            reader = scan_reader(replace(scan, task=replace(scan.task, inputs=rest)))
+            counted = pa.RecordBatchReader.from_batches(reader.schema, written.counted(reader))
+            database.register(f"{name}_kernels", counted)
             columns = ", ".join(map(identifier, scan.schema.names)) or "*"
             selects[name].append(f"SELECT {columns} FROM {identifier(name + '_kernels')}")  # noqa: S608 - quoted
+    written.begin(kernel_rows, direct_rows, direct_bytes)
     database.execute(f"SET allowed_paths = [{', '.join(text(path) for path in dict.fromkeys(paths))}]")
     database.execute("SET enable_external_access = false")
     for name, parts in selects.items():
         database.execute(f"CREATE TEMP VIEW {identifier(name)} AS {' UNION ALL '.join(parts)}")
+
+
+def _share(scan: FileScan, paths: set[str]) -> float:
+    """Of a scan's bytes, what some of its files have."""
+    total = sum(item.size for item in scan.task.inputs)
+    return sum(item.size for item in scan.task.inputs if item.path in paths) / total if total else 0.0
 
 
 def _database(settings: EngineSettings) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from coordinator.engine.execution import Execution
 from coordinator.engine.processes.memory import resident_bytes
@@ -34,7 +34,8 @@ class PoolLimits:
     """``size`` processes at most, ``each_user`` of them for one user.
 
     Who has waited for ``patience`` seconds is refused; None waits for ever. Of idle processes ``kept`` stay, without
-    those that hold more than ``idle_bytes``.
+    those that hold more than ``idle_bytes``. ``small`` further processes are for small statements alone; one that
+    has run for ``small_seconds`` is none any more, and as many more may take its place.
     """
 
     size: int
@@ -42,31 +43,44 @@ class PoolLimits:
     patience: float | None = None
     kept: int = 2
     idle_bytes: int = 256 << 20
+    small: int = 0
+    small_seconds: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
     user: str
     number: int
+    small: bool = False
+    since: float = field(default_factory=time.monotonic)
 
 
 class ProcessPool:
     """Thread-safe. ``close`` ends all processes; those taken are given back by ``give_back`` or ``discard``."""
 
-    def __init__(self, start: Callable[[], EngineProcess], limits: PoolLimits, name: str) -> None:
+    def __init__(
+        self,
+        start: Callable[[], EngineProcess],
+        limits: PoolLimits,
+        name: str,
+        room: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """``room``: whether the machine has memory for one process more than ``limits.size``."""
         self.limits = limits
-        self._start, self._name = start, name
+        self._start, self._name, self._room = start, name, room
         self._idle: list[EngineProcess] = []
-        self._running: dict[EngineProcess, str] = {}
-        self._starting: Counter[str] = Counter()
+        self._running: dict[EngineProcess, _Ticket] = {}
+        self._starting: set[_Ticket] = set()
         self._changed = threading.Condition()
         self._line: list[_Ticket] = []
         self._asked = 0
         self._closed = False
         self._stats = EngineStats(size=limits.size)
 
-    def take(self, execution: Execution) -> EngineProcess:
-        """A process of the caller's own, in the order of asking, but for users who have as many as they may.
+    def take(self, execution: Execution, *, small: bool = False) -> EngineProcess:
+        """A process of the caller's own, first for the user who has the fewest, then in the order of asking.
+
+        ``small``: the statement is expected to take a moment, and does not wait for those that are not.
 
         Raises ProcessionError: EXCEEDED_LOCAL_MEMORY_LIMIT when patience ends, what ended the execution, and what
         starting a process raises.
@@ -74,7 +88,7 @@ class ProcessPool:
         began = time.monotonic()
         with self._changed:
             self._asked += 1
-            ticket = _Ticket(execution.session.user, self._asked)
+            ticket = _Ticket(execution.session.user, self._asked, small)
             self._line.append(ticket)
         try:
             while True:
@@ -94,7 +108,7 @@ class ProcessPool:
             with self._changed:
                 self._line.remove(ticket)
                 self._changed.notify_all()
-        return self._started(ticket.user)
+        return self._started(ticket)
 
     def give_back(self, process: EngineProcess) -> None:
         """It has answered, and may run the next statement."""
@@ -146,32 +160,40 @@ class ProcessPool:
         """A process that waits, or whether one may be started for the ticket."""
         if self._closed:
             raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
-        used = Counter(self._running.values()) + self._starting
-        first = next((one for one in self._line if used[one.user] < self.limits.each_user), None)
-        if first is not ticket:
+        working = [*self._running.values(), *self._starting]
+        used = Counter(one.user for one in working)
+        waiting = [one for one in self._line if used[one.user] < self.limits.each_user and self._may(one, working)]
+        if min(waiting, key=lambda one: (used[one.user], one.number), default=None) is not ticket:
             return False
         while self._idle:
             process = self._idle.pop()
             if process.ended():
                 process.kill()
                 continue
-            self._running[process] = ticket.user
+            self._running[process] = replace(ticket, since=time.monotonic())
             return process
-        if used.total() < self.limits.size:
-            self._starting[ticket.user] += 1
-            return True
-        return False
+        self._starting.add(ticket)
+        return True
 
-    def _started(self, user: str) -> EngineProcess:
+    def _may(self, ticket: _Ticket, working: Sequence[_Ticket]) -> bool:
+        """Whether there is a process for a statement beside those that are at work."""
+        limits, old = self.limits, time.monotonic() - self.limits.small_seconds
+        small = sum(one.small and one.since > old for one in working)
+        if not ticket.small:
+            return len(working) - small < limits.size
+        more = limits.small if small >= limits.small else 2 * limits.small
+        return len(working) < limits.size or (len(working) < limits.size + more and self._room())
+
+    def _started(self, ticket: _Ticket) -> EngineProcess:
         process: EngineProcess | None = None
         try:
             process = self._start()
         finally:
             with self._changed:
-                self._starting[user] -= 1
+                self._starting.discard(ticket)
                 closed = self._closed
                 if process is not None and not closed:
-                    self._running[process] = user
+                    self._running[process] = replace(ticket, since=time.monotonic())
         if closed:
             process.kill()
             raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.processes.memory import cpu_seconds, resident_bytes
@@ -22,6 +23,7 @@ class _Watched:
     resident: int
     """When the statement began: what is beyond that is its own."""
     cpu: float
+    progress: Callable[[], QueryProgress]
     peak: int = 0
 
 
@@ -36,9 +38,15 @@ class MemoryWatch:
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
 
-    def add(self, process: EngineProcess, execution: Execution, killer: Killer) -> None:
-        """A statement begins."""
-        watched = _Watched(execution, killer, resident_bytes(process.pid), cpu_seconds(process.pid))
+    def add(
+        self,
+        process: EngineProcess,
+        execution: Execution,
+        killer: Killer,
+        progress: Callable[[], QueryProgress] = QueryProgress,
+    ) -> None:
+        """A statement begins; ``progress`` tells what else there is to tell."""
+        watched = _Watched(execution, killer, resident_bytes(process.pid), cpu_seconds(process.pid), progress)
         with self._changed:
             self._watched[process] = watched
             if self._thread is None:
@@ -85,7 +93,8 @@ class MemoryWatch:
         bytes_now = max(0, resident_bytes(process.pid) - watched.resident)
         watched.peak = max(watched.peak, bytes_now)
         cpu = max(0.0, cpu_seconds(process.pid) - watched.cpu)
-        watched.execution.report_progress(QueryProgress(cpu_seconds=cpu, peak_memory_bytes=watched.peak))
+        progress = replace(watched.progress(), cpu_seconds=cpu, peak_memory_bytes=watched.peak)
+        watched.execution.report_progress(progress)
         return bytes_now
 
     def _end(self, process: EngineProcess) -> None:

@@ -32,7 +32,7 @@ from coordinator.engine.spark.runner import Connecting, Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
-from coordinator.engine.spark.slots import configured_parallelism, executor_slots, local_cores, starts_together
+from coordinator.engine.spark.slots import configured_parallelism, executor_slots, starts_together
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
@@ -179,7 +179,7 @@ class SparkEngine:
 
         Executors of a cluster come and go: it is asked each time.
         """
-        local = local_cores(self._settings)
+        local = self._settings.local_cores
         if local is not None:
             return local
         connection = self.connect()

@@ -8,6 +8,8 @@ _SHARE = 0.4
 _LEAST_HEAP = 512 * _MB
 _LARGEST_HEAP = 31 << 30
 """Beyond it Java's references double in size."""
+_READERS = 4
+"""What sorts, joins and writes the rows has the rest."""
 _UNKNOWN_HEAP = 2 << 30
 
 
@@ -22,3 +24,8 @@ def default_heap(memory: int | None) -> int:
 def direct_memory(heap: int) -> int:
     """Bytes beside the heap for batches that readers of Parquet and Arrow fill."""
     return max(512 * _MB, heap // 2)
+
+
+def reader_memory(heap: int, tasks: int) -> int:
+    """Bytes that each of so many tasks at once may hold to read a table: a quarter of the heap is for all of them."""
+    return max(_MB, heap // _READERS // max(1, tasks))

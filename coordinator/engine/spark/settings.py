@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
 
-from coordinator.engine.spark.memory import default_heap, direct_memory
+from coordinator.engine.spark.memory import default_heap, direct_memory, reader_memory
 from coordinator.engine.spark.passed_settings import SESSION_SAFE
 from coordinator.values.machine import machine_memory
 from coordinator.values.settings import Bytes, Names, Paths, Seconds, Settings
@@ -84,6 +85,15 @@ class SparkSettings(Settings):
         description="Memory of the embedded Spark server beside its heap, for batches of readers. Without it half"
         " of the heap, and at least 512 MB.",
     )
+    max_reader_memory: Bytes | None = Field(
+        None,
+        alias="spark.max-reader-memory",
+        ge=1 << 20,
+        description="What a task of Spark may hold to read an Iceberg table by itself, as footers tell: a row group"
+        " with all its dictionaries. Tables of more are read by the kernels, beside the heap. Without it a quarter of"
+        " the embedded server's heap over all cores, and no limit for a Spark of `spark.remote`. Session property"
+        " spark_max_reader_memory.",
+    )
     max_page: Bytes | None = Field(
         None,
         alias="spark.max-parquet-page-size",
@@ -147,6 +157,30 @@ class SparkSettings(Settings):
         if self.max_page is not None or self.remote is not None:
             return self.max_page
         return self.heap_size // 4
+
+    def session_defaults(self) -> dict[str, str]:
+        """Session properties whose default these are."""
+        given = self.max_reader_memory
+        if given is None:
+            given = 0 if self.remote is not None else reader_memory(*self._executor())
+        return {"spark_max_reader_memory": f"{given}B"}
+
+    def _executor(self) -> tuple[int, int]:
+        """Bytes of the heap in which tasks run, and how many of them at once."""
+        if self.local_cores is not None:
+            return self.heap_size, self.local_cores
+        memory = re.fullmatch(r"(\d+)([mg])b?", self.conf.get("spark.executor.memory", "1g").lower())
+        cores = self.conf.get("spark.executor.cores", "")
+        heap = int(memory[1]) << (30 if memory[2] == "g" else 20) if memory else 1 << 30
+        return heap, int(cores) if cores.isdecimal() else os.cpu_count() or 1
+
+    @property
+    def local_cores(self) -> int | None:
+        """Tasks at once of an embedded Spark without executors elsewhere; None for any other."""
+        local = re.fullmatch(r"local\[(\d+|\*)\]", self.master) if self.remote is None else None
+        if local is None or self.on_cluster:
+            return None
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
 
     @property
     def on_cluster(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from pyspark.sql.connect.session import SparkSession
@@ -29,17 +28,9 @@ def starts_together(session: SparkSession) -> bool:
     return str(session.conf.get(_DYNAMIC, "false")).lower() != "true"
 
 
-def local_cores(settings: SparkSettings) -> int | None:
-    """Tasks at once of an embedded Spark without executors elsewhere; None for any other."""
-    local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
-    if local is None or settings.on_cluster:
-        return None
-    return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
-
-
 def configured_parallelism(session: SparkSession, settings: SparkSettings) -> int:
     """Tasks at once as far as settings tell."""
-    local = local_cores(settings)
+    local = settings.local_cores
     if local is not None:
         return local
     value = session.conf.get("spark.default.parallelism", None)

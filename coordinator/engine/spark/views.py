@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from coordinator.engine.inputs import FormatInput, SparkInput
+from coordinator.engine.inputs import FormatInput, KernelsInput, SparkInput
 from coordinator.engine.local_inputs import ArrowInput
+from coordinator.engine.spark.workers import streamed
 
 
 @contextlib.contextmanager
@@ -39,6 +41,10 @@ def _frame(session: SparkSession, wanted: SparkInput) -> DataFrame:
     match wanted:
         case ArrowInput(rows=rows):
             return session.createDataFrame(rows.to_table() if isinstance(rows, ds.Dataset) else pa.table(rows))
+        case KernelsInput(schema=schema, parts=parts):
+            if not parts:
+                return session.createDataFrame(schema.empty_table())
+            return streamed("scan_part:batches", parts, from_arrow_schema(schema, prefer_timestamp_ntz=True))(session)
         case FormatInput(format=kind, paths=paths, options=options):
             reader = session.read.format(kind).options(**options)
             return reader.load(list(paths)) if paths else reader.load()

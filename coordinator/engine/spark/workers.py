@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.kernel_package import PACKAGE
@@ -103,19 +104,45 @@ class SparkWorkers:
         return [row for batch in self._runner.batches(lambda s: sql_frame(s, sql)) for row in batch.to_pylist()]
 
 
+def streamed(kernel: str, payloads: Sequence[bytes], schema: StructType) -> Callable[[SparkSession], DataFrame]:
+    """The batches that a kernel gives for each payload, a task each, as a frame."""
+    small, count = sum(map(len, payloads)) <= _MOST_IN_FUNCTION, len(payloads)
+    function = batches_function(kernel, tuple(payloads) if small else None)
+    if small:
+        return lambda session: session.range(0, count, 1, count).mapInArrow(function, schema)
+    return lambda session: _sent(session, payloads).mapInArrow(function, schema)
+
+
 def _numbered(kernel: str, payloads: Sequence[bytes]) -> Callable[[SparkSession], DataFrame]:
     function, count = kernel_function(kernel, tuple(payloads)), len(payloads)
     return lambda session: session.range(0, count, 1, count).mapInArrow(function, _RESULT)
 
 
 def _shuffled(kernel: str, payloads: Sequence[bytes]) -> Callable[[SparkSession], DataFrame]:
-    function, count = kernel_function(kernel, None), len(payloads)
+    function = kernel_function(kernel, None)
+    return lambda session: _sent(session, payloads).mapInArrow(function, _RESULT)
+
+
+def _sent(session: SparkSession, payloads: Sequence[bytes]) -> DataFrame:
+    count = len(payloads)
     rows = pa.table({"payload": pa.array(payloads, pa.binary()), "task": pa.array(range(count), pa.int32())})
+    return session.createDataFrame(rows).repartitionById(count, "task")
 
-    def frame(session: SparkSession) -> DataFrame:
-        return session.createDataFrame(rows).repartitionById(count, "task").mapInArrow(function, _RESULT)
 
-    return frame
+def batches_function(kernel: str, payloads: tuple[bytes, ...] | None) -> MapInArrow:
+    """As ``kernel_function``, for a kernel that gives batches."""
+    module, function = kernel.split(":")
+    package = PACKAGE
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import importlib
+
+        call = getattr(importlib.import_module(f"{package}.{module}"), function)
+        for batch in batches:
+            for value in batch.column(0).to_pylist():
+                yield from call(value if payloads is None else payloads[value])
+
+    return run
 
 
 def kernel_function(kernel: str, payloads: tuple[bytes, ...] | None) -> MapInArrow:

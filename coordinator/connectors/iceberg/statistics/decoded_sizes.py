@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyiceberg.io import FileIO
@@ -18,7 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
-from coordinator.kernels.decoded import chunk_bytes
+from coordinator.kernels.decoded import chunk_bytes, held_in_java
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.footer import columns, read_footer, row_groups
 from coordinator.kernels.pages import schema_columns
@@ -29,21 +30,48 @@ _FILES = 3
 _MOST_MANIFEST_BYTES = 2 << 20
 """Reading more would take planning longer than an estimate is worth."""
 _REMEMBERED = 1024
+_BATCH_ROWS = 5_000
+"""Of Iceberg's reader for Spark."""
 
 Widths = Mapping[int, float]
 """Decoded bytes a row by field id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of a table or a file, by field id: decoded bytes a row, and the most that Java holds to read one row group."""
+
+    rows: int = 0
+    widths: Widths = field(default_factory=dict)
+    held: Mapping[int, int] = field(default_factory=dict)
+    group_rows: int = 0
+    """Of the largest row group."""
 
 
 class DecodedSizes:
     """The estimates of one catalog, remembered by snapshot and by name of file; thread-safe."""
 
     def __init__(self) -> None:
-        self._tables: OrderedDict[SnapshotKey, tuple[int, Widths]] = OrderedDict()
-        self._files: OrderedDict[str, Widths] = OrderedDict()
+        self._tables: OrderedDict[SnapshotKey, Sizes] = OrderedDict()
+        self._files: OrderedDict[str, Sizes] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, table: Table, snapshot: Snapshot, fields: Collection[int]) -> int | None:
         """Bytes of ``fields`` in all rows; None when that cannot be told. Never raises: it is only an estimate."""
+        known = self._known(table, snapshot)
+        found = [known.widths[field] for field in fields if field in known.widths]
+        return round(known.rows * sum(found)) if found else None
+
+    def held_by_reader(self, table: Table, snapshot: Snapshot, fields: Collection[int]) -> int:
+        """Bytes that a task of Spark's own reader has in memory for ``fields``; 0 when that cannot be told.
+
+        A row group, and a batch of rows. Never raises.
+        """
+        known = self._known(table, snapshot)
+        batch = min(_BATCH_ROWS, known.group_rows) * sum(known.widths.get(field, 0.0) for field in fields)
+        return sum(known.held.get(field, 0) for field in fields) + round(batch)
+
+    def _known(self, table: Table, snapshot: Snapshot) -> Sizes:
         key = snapshot_key(table, snapshot)
         with self._lock:
             known = self._tables.get(key)
@@ -52,30 +80,23 @@ class DecodedSizes:
                 known = self._read(table, snapshot)
             except Exception as error:
                 _LOG.info("%s: decoded sizes are not known: %s", ".".join(table.name()), error)
-                known = 0, {}
+                known = Sizes()
             self._remember(self._tables, key, known)
-        rows, widths = known
-        found = [widths[field] for field in fields if field in widths]
-        return round(rows * sum(found)) if found else None
+        return known
 
-    def _read(self, table: Table, snapshot: Snapshot) -> tuple[int, Widths]:
+    def _read(self, table: Table, snapshot: Snapshot) -> Sizes:
         if sum(manifest.manifest_length for manifest in snapshot.manifests(table.io)) > _MOST_MANIFEST_BYTES:
-            return 0, {}
+            return Sizes()
         files = [f for f in read_live(table, snapshot, statistics=False).data if f.is_parquet and f.file.record_count]
-        chosen = _chosen(files)
         with ThreadPoolExecutor(_FILES) as side_by_side:
-            widths_of_files = list(side_by_side.map(lambda f: self._widths(table.io, f.path), chosen))
-        found = [(f.file.record_count, widths) for f, widths in zip(chosen, widths_of_files, strict=True)]
-        counted = sum(count for count, _ in found)
-        ids = {field for _, widths in found for field in widths}
-        widths = {field: sum(count * w.get(field, 0.0) for count, w in found) / counted for field in ids}
-        return sum(f.file.record_count for f in files), widths
+            found = list(side_by_side.map(lambda f: self._of_file(table.io, f.path), _chosen(files)))
+        return replace(_together(found), rows=sum(f.file.record_count for f in files))
 
-    def _widths(self, io: FileIO, path: str) -> Widths:
+    def _of_file(self, io: FileIO, path: str) -> Sizes:
         with self._lock:
             known = self._files.get(path)
         if known is None:
-            known = widths_of(io, path)
+            known = sizes_of(io, path)
             self._remember(self._files, path, known)
         return known
 
@@ -95,20 +116,34 @@ def _chosen(files: list[LiveFile]) -> list[LiveFile]:
     return [largest, others[0], others[-1]]
 
 
-def widths_of(io: FileIO, path: str) -> Widths:
-    """Decoded bytes a row of each column of one Parquet file. Raises KernelError and OSError."""
+def _together(found: Sequence[Sizes]) -> Sizes:
+    counted = sum(sizes.rows for sizes in found)
+    ids = {number for sizes in found for number in sizes.widths}
+    return Sizes(
+        counted,
+        {number: sum(each.rows * each.widths.get(number, 0.0) for each in found) / counted for number in ids},
+        {number: max(each.held.get(number, 0) for each in found) for number in ids},
+        max((each.group_rows for each in found), default=0),
+    )
+
+
+def sizes_of(io: FileIO, path: str) -> Sizes:
+    """Of one Parquet file. Raises KernelError and OSError."""
     with io.new_input(path).open() as stream:
         source = _Source(stream)
         footer = read_footer(source, stream.seek(0, 2))
     groups = row_groups(footer)
-    rows = sum(int(group[3][1]) for group in groups)
+    counts = [int(group[3][1]) for group in groups]
+    rows = sum(counts)
     if not rows:
         raise KernelError("ICEBERG_BAD_DATA", "no rows")
-    return {
-        column.field_id: sum(chunk_bytes(columns(group)[leaf]) for group in groups for leaf in column.leaves) / rows
-        for column in schema_columns(footer)
-        if column.field_id is not None
-    }
+    widths, held = {}, {}
+    for column in schema_columns(footer):
+        if column.field_id is not None:
+            chunks = [[columns(group)[leaf] for leaf in column.leaves] for group in groups]
+            widths[column.field_id] = sum(chunk_bytes(chunk) for several in chunks for chunk in several) / rows
+            held[column.field_id] = max(sum(map(held_in_java, several)) for several in chunks)
+    return Sizes(rows, widths, held, max(counts))
 
 
 class _Source:

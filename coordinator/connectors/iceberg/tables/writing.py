@@ -28,6 +28,7 @@ from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished,
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
+from coordinator.connectors.iceberg.tables.wide import write_options
 from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
@@ -93,7 +94,7 @@ def write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) 
     name = table.name()[-1]
     with _recorded(catalog, table, write, context) as write_id:
         try:
-            _run(write, path_of(table, branch), context, write_id, audited.settings)
+            _run(write, table, path_of(table, branch), context, write_id, audited.settings)
         except ProcessionError as error:
             gone = error.code is ErrorCode.REMOTE_HOST_GONE and _landed(catalog, write, context, write_id, error)
             if not gone and not (isinstance(error, LostRaceError) and _is_there(catalog, write, context, error)):
@@ -117,7 +118,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
             # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
             own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()
             with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
-                _run(write, (name,), context, write_id)
+                _run(write, table, (name,), context, write_id)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:
@@ -201,12 +202,15 @@ def _recorded(catalog: TableCatalog, table: Table, write: TableWrite, context: W
 
 def _run(
     write: TableWrite,
+    table: Table,
     name: Sequence[str],
     context: WriteContext,
     write_id: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
     target = quoted_path((write.catalog, *write.schema.split("."), *name))
+    if write.kind == "INSERT":
+        target += write_options(table)
     context.procedure.check_cancelled()
     try:
         context.run(f"{write.before} {target} {write.after}", write_id, settings or {})

@@ -1,0 +1,89 @@
+"""How far a statement has come, which its process cannot tell while the database works.
+
+Bytes of the files that the database reads by itself are the system's to count; rows that the kernels read are written
+down in a file of a few bytes. DuckDB's own percentage is of the pipelines of a plan, of which most take no time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FORMAT = struct.Struct("<4q")
+_NOT_DONE = 99.0
+"""Per cent, once everything is read: joins and sorts may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanProgress:
+    """Of one statement: rows that the kernels have read and those of all their files, and what the database reads."""
+
+    kernel_rows: int = 0
+    all_kernel_rows: int = 0
+    direct_rows: int = 0
+    direct_bytes: int = 0
+
+    def rows(self, bytes_read: int) -> int:
+        """Read so far, when the process has read so many bytes."""
+        share = min(1.0, bytes_read / self.direct_bytes) if self.direct_bytes else 1.0
+        return self.kernel_rows + int(self.direct_rows * share)
+
+    def percentage(self, bytes_read: int) -> float:
+        """The share of all rows that is read."""
+        total = self.all_kernel_rows + self.direct_rows
+        return min(_NOT_DONE, 100.0 * self.rows(bytes_read) / total) if total else 0.0
+
+
+def progress_file(scratch: str, pid: int) -> Path:
+    """Where the process writes it."""
+    return Path(scratch) / f"progress-{pid}"
+
+
+class Written:
+    """The process's end, for one statement."""
+
+    def __init__(self, scratch: str) -> None:
+        self._path = progress_file(scratch, os.getpid())
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._progress = ScanProgress()
+
+    def begin(self, all_kernel_rows: int, direct_rows: int, direct_bytes: int) -> None:
+        """What will be read."""
+        self._write(ScanProgress(0, all_kernel_rows, direct_rows, direct_bytes))
+
+    def counted(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The same batches, whose rows count as read."""
+        for batch in batches:
+            yield batch
+            now = self._progress
+            rows = min(now.all_kernel_rows, now.kernel_rows + batch.num_rows)
+            self._write(ScanProgress(rows, now.all_kernel_rows, now.direct_rows, now.direct_bytes))
+
+    def close(self) -> None:
+        """The statement has ended."""
+        os.close(self._file)
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, progress: ScanProgress) -> None:
+        self._progress = progress
+        fields = (progress.kernel_rows, progress.all_kernel_rows, progress.direct_rows, progress.direct_bytes)
+        os.pwrite(self._file, _FORMAT.pack(*fields), 0)
+
+
+def seen(scratch: str, pid: int) -> ScanProgress:
+    """The coordinator's end."""
+    with contextlib.suppress(OSError, struct.error):
+        return ScanProgress(*_FORMAT.unpack(progress_file(scratch, pid).read_bytes()))
+    return ScanProgress()
+
+
+def bytes_read(pid: int) -> int:
+    """By a process from files so far; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/io").read_text(encoding="ascii").split()[1])
+    return 0
