@@ -25,7 +25,7 @@ def _table(scan: TableScanNode) -> dict[str, object]:
     }
 
 
-def _constraint(name: str, domain: Mapping[str, Any]) -> dict[str, Any]:
+def _constraint(name: str, domain: Mapping[str, Any]) -> dict[str, object]:
     ranges = [{"low": _end(r["low"]), "high": _end(r["high"])} for r in domain_ranges(domain)]
     return {
         "columnName": name,

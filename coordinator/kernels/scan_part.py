@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 import pyarrow as pa
 
@@ -61,7 +60,7 @@ def parts_of(scan: FileScan, parallelism: int) -> list[bytes]:
     return [encode(part) for part in parts]
 
 
-def batches(payload: bytes) -> Iterator[Any]:
+def batches(payload: bytes) -> Iterator[pa.RecordBatch]:
     """The rows of a part that no delete file takes away; raises KernelError while it is read."""
     part = decode(ScanPart, payload)
     task = with_needed_groups(part.task, _ranges(part.ranges))
@@ -101,7 +100,7 @@ def _used(files: Sequence[DeleteFile], asked: Sequence[Sequence[int]]) -> tuple[
     return [files[number] for number in numbers], {number: place for place, number in enumerate(numbers)}
 
 
-def _day(value: Any) -> dict[str, str]:
+def _day(value: object) -> dict[str, str]:
     assert isinstance(value, date)
     return {"date": value.isoformat()}
 

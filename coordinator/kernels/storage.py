@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -44,7 +43,7 @@ class VendedStorage(Mapping[str, str]):
     def renewed_after(self, refused: dict[str, str]) -> dict[str, str]:
         """What opens files now that a store refused ``refused``; that itself when there is nothing newer."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (dict, (self.fresh(),))
 
 

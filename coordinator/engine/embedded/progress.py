@@ -12,7 +12,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
 
 _FORMAT = struct.Struct("<4q")
 _NOT_DONE = 99.0
@@ -56,7 +57,7 @@ class Written:
         """What will be read."""
         self._write(ScanProgress(0, all_kernel_rows, direct_rows, direct_bytes))
 
-    def counted(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same batches, whose rows count as read."""
         for batch in batches:
             yield batch

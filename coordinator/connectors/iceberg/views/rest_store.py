@@ -61,7 +61,7 @@ class RestViews:
             raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
         version = view_version(view, max(v.version_id for v in old.versions) + 1, _NEWEST)
         schema = view_schema(view, max(s.schema_id for s in old.schemas) + 1)
-        updates: list[dict[str, Any]] = [
+        updates: list[dict[str, object]] = [
             {"action": "add-schema", "schema": schema.model_dump(mode="json", by_alias=True)},
             {"action": "add-view-version", "view-version": version.model_dump(mode="json", by_alias=True)},
             {"action": "set-current-view-version", "view-version-id": _NEWEST},
@@ -76,7 +76,7 @@ class RestViews:
             raise CommitFailedException(f"view {view.schema}.{view.name} was changed by someone else meanwhile")
         self._commit(view, old, [])
 
-    def _commit(self, view: ViewMetadata, old: IcebergView, updates: list[dict[str, Any]]) -> None:
+    def _commit(self, view: ViewMetadata, old: IcebergView, updates: list[dict[str, object]]) -> None:
         said, others = view_properties(view), other_properties(old.properties)
         updates.append({"action": "set-properties", "updates": said})
         gone = [name for name in old.properties if name not in said and name not in others]
