@@ -34,7 +34,12 @@ from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark, call_spark_if_any, zoned_timestamp
+from coordinator.connectors.iceberg.procedures.through_spark import (
+    call_spark,
+    call_spark_if_any,
+    said_by_spark,
+    zoned_timestamp,
+)
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
@@ -221,7 +226,7 @@ def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) ->
     try:
         return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
     except ProcessionError as error:
-        if "TABLE_OR_VIEW_NOT_FOUND" not in str(error.__cause__):
+        if "TABLE_OR_VIEW_NOT_FOUND" not in said_by_spark(error):
             raise
         raise missing from error
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
-from coordinator.connectors.iceberg.procedures.through_spark import run_spark
+from coordinator.connectors.iceberg.procedures.through_spark import run_spark, said_by_spark
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError
@@ -68,7 +68,7 @@ def _of_spark(call: Call[TableArguments], names: Sequence[str], argument: str) -
     try:
         rows = run_spark(call, f"DESCRIBE TABLE EXTENDED {quoted_path(names)}", "look at the source of")
     except ProcessionError as error:
-        if _NOT_FOUND.search(str(error.__cause__)) is None:
+        if _NOT_FOUND.search(said_by_spark(error)) is None:
             raise
         raise ArgumentError(argument, f"Table {'.'.join(names)} does not exist", ErrorCode.NOT_FOUND) from error
     described = {str(row["col_name"]).strip().lower(): str(row["data_type"]) for row in rows}

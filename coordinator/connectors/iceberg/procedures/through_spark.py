@@ -60,6 +60,15 @@ def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequenc
         raise presto_error(error, name) from error
 
 
+def said_by_spark(error: BaseException) -> str:
+    """What Spark said in its own words, with its conditions in brackets, however often it was put in others since."""
+    causes, cause = list[str](), error.__cause__
+    while cause is not None:
+        causes.append(str(cause))
+        cause = cause.__cause__
+    return "\n".join(causes)
+
+
 def spark_table(call: Call[TableArguments], schema: str | None = None, table: str | None = None) -> str:
     """The name of a table of the call's catalog for Spark's parser; default: the call's own table."""
     schema, name = call.schema if schema is None else schema, call.table if table is None else table
