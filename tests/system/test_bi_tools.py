@@ -70,8 +70,9 @@ def test_inspector(engine: sa.Engine) -> None:
     assert [c["name"] for c in inspector.get_columns("recent", "shop")] == ["id", "day"]
     assert inspector.has_table("visits", "shop")
     assert not inspector.has_table("nope", "shop")
-    (index,) = inspector.get_indexes("visits", "shop")
-    assert index["column_names"][0] == "day"
+    # PyHive takes the columns of Presto's $partitions for an index; Trino's shape says that there is none.
+    indexed = [index["column_names"][0] for index in inspector.get_indexes("visits", "shop")]
+    assert indexed == ([] if engine.dialect.name == "trino" else ["day"])
     assert inspector.get_foreign_keys("visits", "shop") == []
     with engine.connect() as connection:
         assert connection.execute(sa.text("SHOW CATALOGS")).scalars().all() == ["iceberg", "system", "tpch"]

@@ -177,7 +177,7 @@ def test_what_cannot_be_a_view(run: Run) -> None:
         "This connector does not support creating views",
     )
     assert run("CREATE VIEW iceberg.nope.v AS SELECT 1 a")[0] == "NOT_FOUND"
-    assert run("CREATE MATERIALIZED VIEW v AS SELECT 1 a")[0] == "NOT_SUPPORTED"
+    assert run("CREATE MATERIALIZED VIEW tpch.tiny.v AS SELECT 1 a")[0] == "NOT_SUPPORTED"
     assert run("SHOW TABLES") == []
 
 
