@@ -125,7 +125,7 @@ def test_materialized_views_through_rest(lake: Any) -> None:
             view, read, "what it meant", 7, "whole"
         ))  # fmt: skip
 
-        def run(_sql: str, _write_id: str | None = None) -> list[Any]:
+        def run(_sql: str, _write_id: str | None = None, _settings: Any = None) -> list[Any]:
             stored = lake.other.load_table("db.__mv_storage__mv")
             stored.append(
                 numbers(0).select(["id", "name"]).cast(stored.schema().as_arrow()),

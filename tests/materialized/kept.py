@@ -54,7 +54,7 @@ class Kept(Ruled):
         view = write.refresh.view
         found = self.arrow(view.owner or "", rows or view.definition)
 
-        def run(sql: str, _write_id: str | None = None) -> Sequence[Mapping[str, Any]]:
+        def run(sql: str, _write_id: str | None = None, _settings: Any = None) -> Sequence[Mapping[str, Any]]:
             table = self.lake.other.load_table(f"{write.schema}.{write.table}")
             properties = {QUERY_ID: session.query_id}
             wanted = table.schema().as_arrow()
