@@ -57,7 +57,10 @@ def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequenc
     try:
         return call.context.workers.run_sql(sql, description=f"{description} {name}")
     except ProcessionError as error:
-        raise presto_error(error, name) from error
+        ours = presto_error(error, name)
+        if ours is error:
+            raise  # with the cause that it has
+        raise ours from error
 
 
 def said_by_spark(error: BaseException) -> str:

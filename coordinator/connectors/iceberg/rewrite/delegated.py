@@ -138,7 +138,10 @@ def run(delegated: Delegated, context: ProcedureContext) -> Mapping[str, object]
     try:
         rows = context.workers.run_sql(delegated.sql, description=f"rewrite {name}")
     except ProcessionError as error:
-        raise presto_error(error, name) from error
+        ours = presto_error(error, name)
+        if ours is error:
+            raise  # with the cause that it has
+        raise ours from error
     context.report(ProcedureProgress(1, 1, f"rewriting by Iceberg's procedure ({delegated.reason})"))
     if len(rows) != 1:
         raise ProcessionError(ErrorCode.PROCEDURE_CALL_FAILED, f"Iceberg's procedure gave {len(rows)} rows for {name}")

@@ -215,7 +215,10 @@ def _run(
     try:
         context.run(f"{write.before} {target} {write.after}", write_id, settings or {})
     except ProcessionError as error:
-        raise _presto_error(error, write) from error
+        ours = _presto_error(error, write)
+        if ours is error:
+            raise  # with the cause that it has
+        raise ours from error
 
 
 def _landed(
