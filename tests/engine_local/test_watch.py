@@ -16,7 +16,7 @@ MOST_SECONDS = 10.0
 
 
 def test_nothing_is_told_of_a_statement_that_has_ended() -> None:
-    """The watch is looking at the process when the statement ends: what it finds must not come behind the last report."""
+    """The watch looks at the process while the statement ends: what it finds must not come after the last report."""
     looking, go_on, looked_again = threading.Event(), threading.Event(), threading.Event()
 
     def slow() -> QueryProgress:

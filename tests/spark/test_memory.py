@@ -50,9 +50,7 @@ def test_the_first_version_of_control_groups(tmp_path: Path) -> None:
         ("4:memory:/pod\n0::/\n", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ],
 )
-def test_what_is_left_in_a_group(
-    tmp_path: Path, groups: str, folder: str, limit: str, used: str, cached: str
-) -> None:
+def test_what_is_left_in_a_group(tmp_path: Path, groups: str, folder: str, limit: str, used: str, cached: str) -> None:
     """Pages of files that were read long ago go as soon as somebody asks for memory."""
     write(machine(tmp_path, groups), "proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n")
     assert available_memory(tmp_path) == 8 * GB
