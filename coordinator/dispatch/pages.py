@@ -43,7 +43,7 @@ def encode_batch(
     """Chunks of at most ``max_rows`` rows and about ``max_size`` bytes (a single larger row is a chunk of its own)."""
     if batch.num_rows == 0:
         return
-    average = max(1, batch.nbytes // batch.num_rows)
+    average = max(1, batch.nbytes // batch.num_rows) + sum(map(_padded, types))
     at_once = min(_AT_ONCE_ROWS, _AT_ONCE // average, batch.num_rows)
     if at_once >= _MANY and types and not binary:
         for start in range(0, batch.num_rows, at_once):
@@ -55,6 +55,11 @@ def encode_batch(
         part = batch.slice(start, step)
         encoded = encode_page(part, types) if binary else encode_rows(part, types, nested_as_text)
         yield Chunk(encoded, part.num_rows)
+
+
+def _padded(column_type: Type) -> int:
+    """Bytes that clients get of each value however short it is."""
+    return column_type.numbers[0] if column_type.base == "char" and column_type.numbers else 0
 
 
 def describe_columns(columns: Sequence[Column], family: Family) -> bytes:

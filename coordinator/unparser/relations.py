@@ -168,12 +168,12 @@ class Relations:
         return expression(node, self.dialect)
 
     def _scan(self, node: TableScanNode) -> Block:
-        columns = []
+        columns, by_name = [], self.scans.by_name(node)
         for variable in node.outputVariables:
-            columns.append((_source(node.assignments[variable.key], self.dialect), variable.name))
+            columns.append((_source(node.assignments[variable.key], by_name), variable.name))
         table = self.scans.table(node)
         numbered = any(column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values())
-        if numbered and self.scans.by_name(node):
+        if numbered and by_name:
             table.set("joins", [self.scans.sequence_numbers(node)])
         return self.wrap(Block(table, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
@@ -281,10 +281,13 @@ def _ordered_by(block: Block) -> set[str]:
     return {column.name for item in block.order for column in item.find_all(exp.Column)}
 
 
-def _source(handle: Mapping[str, object], dialect: str) -> exp.Expr:
-    """What is read for a column: the column, or for the number of a file a hash of its path."""
+def _source(handle: Mapping[str, object], by_name: bool) -> exp.Expr:
+    """What is read for a column: the column, or for the number of a file a hash of its path.
+
+    ``by_name``: Spark reads the table itself. Where the kernels read it for Spark, columns have Presto's names.
+    """
     named = column_name(handle)
-    if dialect == "spark" and is_synthesized(handle):
+    if by_name and is_synthesized(handle):
         named = _METADATA_COLUMNS.get(named, named)
     if handle.get("@type") == "tpch" and "key" in handle:
         return _row_number(column(str(handle["key"])), bool(handle["sparse"]))

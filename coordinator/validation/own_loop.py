@@ -27,6 +27,7 @@ class PoolOnItsOwnLoop:
         self._pool = pool
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="planning", daemon=True)
+        self._lock, self._closing = threading.Lock(), False
 
     def _run(self) -> None:
         try:
@@ -41,21 +42,27 @@ class PoolOnItsOwnLoop:
         try:
             await self._ask(self._pool.start())
         except BaseException:
+            self._close()
             await self._end()
             raise
 
     async def plan(self, text: str, session: Session) -> PlannedStatement:
         """As the pool's; cancelling it cancels the planning."""
-        if not self._thread.is_alive() or self._loop.is_closed():
-            raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Statements are not planned any more: shutting down")
-        return await self._ask(self._pool.plan(text, session))
+        with self._lock:
+            # What a loop is given after its last turn waits for ever.
+            if self._closing or not self._thread.is_alive():
+                message = "Statements are not planned any more: shutting down"
+                raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, message)
+            planned = asyncio.run_coroutine_threadsafe(self._pool.plan(text, session), self._loop)
+        return await asyncio.wrap_future(planned)
 
     def change(self, factory: PlannerFactory, value: object) -> None:
         """As the pool's: what is asked afterwards is planned with the change."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._pool.change, factory, value)
-        else:
-            self._pool.change(factory, value)
+        with self._lock:
+            if self._thread.is_alive() and not self._closing:
+                self._loop.call_soon_threadsafe(self._pool.change, factory, value)
+            else:
+                self._pool.change(factory, value)
 
     def stats(self) -> PoolStats:
         """As the pool's."""
@@ -63,9 +70,22 @@ class PoolOnItsOwnLoop:
 
     async def aclose(self) -> None:
         """As the pool's; then its thread ends."""
-        if self._thread.is_alive():
+        if not self._thread.is_alive():
+            return
+        if not self._close():
+            await asyncio.to_thread(self._thread.join)
+            return
+        try:
+            # It fails all statements that were given before.
             await self._ask(self._pool.aclose())
+        finally:
             await self._end()
+
+    def _close(self) -> bool:
+        """From now on statements are refused; whether they were not before."""
+        with self._lock:
+            before, self._closing = self._closing, True
+        return not before
 
     async def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

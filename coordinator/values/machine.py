@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 _GROUPS = "sys/fs/cgroup"
@@ -17,8 +18,11 @@ def machine_memory(root: Path = Path("/")) -> int | None:
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes of the machine that nobody uses now, caches of files included; None where it does not tell."""
-    return next(_meminfo(root, "MemAvailable"), None)
+    """Bytes that nobody uses now, caches of files included: of the machine, or less where a control group has less
+    left; None where neither tells.
+    """
+    free = [*_meminfo(root, "MemAvailable"), *_left_in_groups(root)]
+    return min(free) if free else None
 
 
 def _meminfo(root: Path, name: str) -> Iterator[int]:
@@ -29,24 +33,55 @@ def _meminfo(root: Path, name: str) -> Iterator[int]:
             yield int(found[1]) * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What a version of control groups calls them. ``cached`` counts files' pages that may go at once."""
+
+    limit: str
+    used: str
+    cached: str
+
+
+_FIRST = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_SECOND = _Files("memory.max", "memory.current", "inactive_file")
+
+
 def _group_limits(root: Path) -> Iterator[int]:
-    """Of the process's control group and those above it, in both versions; ``max`` means none."""
+    return (limit for _, _, limit in _limited_groups(root))
+
+
+def _left_in_groups(root: Path) -> Iterator[int]:
+    for group, files, limit in _limited_groups(root):
+        with contextlib.suppress(OSError, ValueError):
+            used = int((group / files.used).read_text(encoding="ascii"))
+            yield max(0, limit - max(0, used - _cached(group, files)))
+
+
+def _cached(group: Path, files: _Files) -> int:
+    with contextlib.suppress(OSError):
+        found = re.search(rf"^{files.cached} (\d+)$", (group / "memory.stat").read_text(encoding="ascii"), re.MULTILINE)
+        return int(found[1]) if found else 0
+    return 0
+
+
+def _limited_groups(root: Path) -> Iterator[tuple[Path, _Files, int]]:
+    """The process's control group and those above it with their limits, in both versions; ``max`` means none."""
     top = root / _GROUPS
-    for folder, file in _groups(root):
+    for folder, files in _groups(root):
         for place in (folder, *folder.parents):
             if not place.is_relative_to(top):
                 break
             with contextlib.suppress(OSError, ValueError):
-                yield int((place / file).read_text(encoding="ascii"))
+                yield place, files, int((place / files.limit).read_text(encoding="ascii"))
 
 
-def _groups(root: Path) -> Iterator[tuple[Path, str]]:
-    """The folder of the process's group and the file with its limit. In a container the folder may be the root."""
+def _groups(root: Path) -> Iterator[tuple[Path, _Files]]:
+    """The folder of the process's group and its files. In a container the folder may be the root."""
     mount = root / _GROUPS
     with contextlib.suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             number, controllers, path = line.split(":", 2)
             if number == "0" and not controllers:
-                yield mount / path.lstrip("/"), "memory.max"
+                yield mount / path.lstrip("/"), _SECOND
             elif "memory" in controllers.split(","):
-                yield mount / "memory" / path.lstrip("/"), "memory.limit_in_bytes"
+                yield mount / "memory" / path.lstrip("/"), _FIRST

@@ -126,3 +126,14 @@ def test_a_long_batch_is_cut_as_a_short_one_is(batch):
 def test_values_that_do_not_fit_are_an_error():
     with pytest.raises(pa.ArrowInvalid):
         json_rows([pa.array([1.5])], [parse_type("bigint")], False)
+
+
+def test_padding_counts_as_size() -> None:
+    """Five short values of char(65536) in 8192 rows are more than the 2 GiB that a text array may have."""
+    batch = pa.record_batch([pa.array(["ab"] * 2000)] * 5, names=list("abcde"))
+    chunks = encode_batch(
+        batch, (parse_type("char(65536)"),) * 5, max_rows=1000, max_size=1 << 20, nested_as_text=False
+    )
+    first = next(chunks)
+    assert first.rows == 3
+    assert json.loads(b"[" + bytes(first.data) + b"]") == [["ab".ljust(65536)] * 5] * 3

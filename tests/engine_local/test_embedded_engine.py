@@ -8,18 +8,22 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from coordinator.engine.embedded.engine import EmbeddedEngine
-from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.embedded.messages import Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.embedded.worker import answered
 from coordinator.engine.processes.nursery import Nursery
+from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.tasks import Input, Output, WriteTask
 from shared.errors import ErrorCode, ProcessionError
@@ -181,3 +185,27 @@ def test_a_result_beyond_the_limit_leaves_nothing(tmp_path: Path, nursery: Nurse
         assert list((tmp_path / "scratch").iterdir()) == []
     finally:
         engine.close()
+
+
+class _Unprofiled:
+    """A database that does not tell what it measured."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
+        self._database = database
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._database, name)
+
+    def get_profiling_information(self, format: str) -> str:
+        raise duckdb.InvalidInputException("no profile")
+
+
+def test_a_result_that_is_not_answered_is_gone(tmp_path: Path) -> None:
+    settings, nothing = EngineSettings(str(tmp_path)), PulledRows(BytesIO(), BytesIO())
+    for profiled, answer in ((False, Answered), (True, Failed)):
+        database = _Unprofiled(duckdb.connect(":memory:"))
+        found = answered(database, Statement("SELECT 1 AS n", {}, {}, {}, profiled), settings, nothing)
+        assert isinstance(found, answer)
+        if isinstance(found, Answered):
+            Path(found.path).unlink()
+    assert list(tmp_path.iterdir()) == []

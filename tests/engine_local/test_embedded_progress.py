@@ -29,6 +29,7 @@ ROWS = 3_000_000
         (ScanProgress(30, 100, 100, 10), 5, 80, 40.0),
         (ScanProgress(30, 100, 0, 0), 5, 30, 30.0),
         (ScanProgress(), 5, 0, 0.0),
+        (ScanProgress(0, 0, 1000, 50), -25, 0, 0.0),
     ],
 )
 def test_shares(progress: ScanProgress, read: int, rows: int, share: float) -> None:
@@ -63,4 +64,5 @@ def test_a_statement_tells_how_far_it_is(field_ids: bool, tmp_path: Path) -> Non
     assert any(0 < share <= 99 for share in shares)
     assert all(each.processed_rows <= ROWS and each.processed_bytes <= size for each in seen)
     assert execution.progress[-1].processed_rows == ROWS
-    assert any(each.peak_memory_bytes > 0 for each in seen)
+    peaks = [each.peak_memory_bytes for each in execution.progress]
+    assert peaks[-1] == max(peaks) > 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.engine.processes.pool import PoolLimits, ProcessPool
+from coordinator.engine.processes.pool import PoolLimits, ProcessPool, _Ticket
 from coordinator.engine.processes.process import EngineProcess
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
@@ -99,3 +99,18 @@ def test_a_user_may_have_so_many() -> None:
     with pytest.raises(ProcessionError, match="All processes of the tested engine are busy"):
         pool.take(of("greedy"))
     pool.take(of("modest"))
+
+
+def test_the_machine_is_asked_once_for_all_who_wait() -> None:
+    asked: list[int] = []
+
+    def room() -> bool:
+        asked.append(1)
+        return False
+
+    start: Any = Process
+    pool = ProcessPool(start, PoolLimits(1, 100, small=1, small_seconds=60.0), "tested", room)
+    pool.take(of(), small=True)
+    pool._line += [_Ticket("u", number, small=True) for number in range(2, 12)]
+    assert pool._found(pool._line[0]) is False
+    assert asked == [1]

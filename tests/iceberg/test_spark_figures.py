@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.engine.spark.operator_metrics import counted_once, operator_of
+from coordinator.engine.spark.operator_metrics import counted_once, operator_of, operators_of
 from coordinator.explain.analyzed import Stats
 from coordinator.explain.describe import describe
 from coordinator.explain.operators import Operator
@@ -21,6 +21,29 @@ from shared.spi.session import Session
 from tests.iceberg.test_embedded_reads import NoCheckers
 
 RECORDED = Path(__file__).parent.parent / "data" / "spark_operators.txt"
+
+
+class Sent:
+    """As Connect's client has it."""
+
+    def __init__(self, number: int, parent: int, *values: Any) -> None:
+        self.plan_id, self.parent_plan_id, self.name, self.metrics = number, parent, f"Step {number}", values
+
+
+def test_the_order_of_what_is_sent() -> None:
+    """Parents come after children, one stands under itself, and plans may be deeper than Python's stack."""
+    sent: Any = [Sent(5, 2), Sent(2, 1), Sent(1, 0), Sent(3, 1), Sent(4, 2), Sent(7, 7), Sent(8, 7)]
+    assert [(each.name, each.depth) for each in operators_of(sent)] == [
+        ("Step 1", 0), ("Step 2", 1), ("Step 5", 2), ("Step 4", 2), ("Step 3", 1), ("Step 7", 0), ("Step 8", 1),
+    ]  # fmt: skip
+    deep: Any = [Sent(number, number - 1) for number in range(1, 20_001)]
+    assert [each.depth for each in operators_of(deep)] == list(range(20_000))
+
+
+def test_figures_that_nobody_understands_fail_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    sent: Any = [Sent(1, 0, "no metric")]
+    assert operators_of(sent) == []
+    assert "cannot be understood" in caplog.text
 
 
 def recorded() -> dict[str, list[Operator]]:

@@ -95,6 +95,16 @@ def test_spark_is_given_the_rows(name: str, java: Any, java_rows: Any, spark_eng
     assert java_rows.found(found) == java_rows.expected(home, name, found.schema)
 
 
+def test_hidden_columns_have_the_names_of_who_reads_them(java: Any) -> None:
+    """Spark's reader calls the path ``_file``; the view over what the kernels read has Presto's name."""
+    catalogs, _ = java
+    for given, source in ((ALL, "`$path`"), ({"engine": "spark"}, "`_file` AS `$path`")):
+        work = planned(catalogs, 'SELECT *, "$path" FROM transforms', **given)
+        assert isinstance(work, RunOnSpark)
+        assert f"`ts`, {source} FROM `{'procession' if given is ALL else 'fx'}" in work.sql
+        assert len(work.inputs) == (1 if given is ALL else 0)
+
+
 def test_explain_says_so(java: Any) -> None:
     catalogs, _ = java
     for given, said in ((ALL, True), ({"engine": "spark"}, False)):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.engine.spark.memory import default_heap, direct_memory
-from coordinator.values.machine import machine_memory
+from coordinator.values.machine import available_memory, machine_memory
 
 GB = 1 << 30
 
@@ -43,7 +43,30 @@ def test_the_first_version_of_control_groups(tmp_path: Path) -> None:
     assert machine_memory(root) == 2 * GB
 
 
+@pytest.mark.parametrize(
+    ("groups", "folder", "limit", "used", "cached"),
+    [
+        ("0::/kube/pod\n", "kube", "memory.max", "memory.current", "inactive_file"),
+        ("4:memory:/pod\n0::/\n", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ],
+)
+def test_what_is_left_in_a_group(tmp_path: Path, groups: str, folder: str, limit: str, used: str, cached: str) -> None:
+    """Pages of files that were read long ago go as soon as somebody asks for memory."""
+    write(machine(tmp_path, groups), "proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n")
+    assert available_memory(tmp_path) == 8 * GB
+    group = f"sys/fs/cgroup/{folder}"
+    write(tmp_path, f"{group}/{limit}", f"{4 * GB}\n")
+    assert available_memory(tmp_path) == 8 * GB, "a group that does not tell what it uses"
+    write(tmp_path, f"{group}/{used}", f"{3 * GB}\n")
+    assert available_memory(tmp_path) == GB
+    write(tmp_path, f"{group}/memory.stat", f"anon {GB}\n{cached} {2 * GB}\nactive_file 5\n")
+    assert available_memory(tmp_path) == 3 * GB
+    write(tmp_path, f"{group}/{used}", f"{9 * GB}\n")
+    assert available_memory(tmp_path) == 0
+
+
 def test_a_machine_that_tells_nothing(tmp_path: Path) -> None:
+    assert available_memory(tmp_path) is None
     assert machine_memory(tmp_path) is None
     assert default_heap(None) == 2 * GB
 

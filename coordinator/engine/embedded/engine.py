@@ -90,7 +90,7 @@ class EmbeddedEngine:
         execution.report_progress(progress)
         sent = SentRows(inputs, most_bytes)
         process = self._pool.take(execution, small=not inputs and self._is_small(scans))
-        killer, whole = Killer(process), False
+        killer, whole, peak = Killer(process), False, 0
         execution.on_cancel(killer.kill)
         self._watch.add(process, execution, killer, self._progress(process, scans, progress))
         try:
@@ -103,7 +103,7 @@ class EmbeddedEngine:
             message = "The embedded engine's process ended while the statement ran"
             raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message) from error
         finally:
-            self._watch.remove(process)
+            peak = self._watch.remove(process)
             (self._pool.give_back if whole else self._gone)(process)
         match answer:
             case Failed():
@@ -114,7 +114,7 @@ class EmbeddedEngine:
                 raise ProcessionError(ErrorCode[answer.code], answer.message, retriable=answer.retriable)
             case Answered():
                 self._pool.count(answered=1)
-                execution.report_progress(_done(progress, scans, answer))
+                execution.report_progress(_done(progress, scans, answer, peak))
                 if operators is not None:
                     operators.extend(operators_of(answer.profile, _files_of(scans)))
                 return _batches(_mapped(answer.path), execution)
@@ -156,7 +156,8 @@ class EmbeddedEngine:
         size, before = sum(scan.size for scan in scans.values()), bytes_read(process.pid)
 
         def now() -> QueryProgress:
-            read, found = bytes_read(process.pid) - before, seen(self._settings.scratch, process.pid)
+            # A process that has ended tells 0 bytes.
+            read, found = max(0, bytes_read(process.pid) - before), seen(self._settings.scratch, process.pid)
             share = found.percentage(read)
             return replace(
                 first, processed_rows=found.rows(read), processed_bytes=int(size * share / 100), percentage=share
@@ -187,7 +188,7 @@ def _files_of(scans: Mapping[str, FileScan]) -> dict[str, str]:
     }
 
 
-def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answered) -> QueryProgress:
+def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answered, peak: int) -> QueryProgress:
     return replace(
         progress,
         completed_splits=1,
@@ -195,6 +196,7 @@ def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answer
         processed_rows=sum(scan.rows for scan in scans.values()),
         processed_bytes=sum(scan.size for scan in scans.values()),
         cpu_seconds=answer.cpu_seconds,
+        peak_memory_bytes=peak,
     )
 
 

@@ -31,7 +31,7 @@ class ScanProgress:
 
     def rows(self, bytes_read: int) -> int:
         """Read so far, when the process has read so many bytes."""
-        share = min(1.0, bytes_read / self.direct_bytes) if self.direct_bytes else 1.0
+        share = min(1.0, max(0, bytes_read) / self.direct_bytes) if self.direct_bytes else 1.0
         return self.kernel_rows + int(self.direct_rows * share)
 
     def percentage(self, bytes_read: int) -> float:

@@ -107,10 +107,10 @@ def _result(database: Any, statement: Statement, settings: EngineSettings, writt
                 for piece in pieces(batch):
                     writer.write_batch(piece)
                 _check_size(file.tell(), settings)
+        profile = database.get_profiling_information(format="json") if statement.profiled else ""
     except BaseException:
         Path(path).unlink()
         raise
-    profile = database.get_profiling_information(format="json") if statement.profiled else ""
     return Answered(path, time.process_time() - began, profile if len(profile) <= MOST_BYTES else "")
 
 

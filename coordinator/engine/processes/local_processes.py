@@ -63,7 +63,7 @@ class LocalProcesses:
         whole = False
         self._watch.add(process, execution, killer)
         try:
-            ended = yield from _answers(process, execution, sql, inputs, operators)
+            ended = yield from _answers(process, execution, self._watch, sql, inputs, operators)
             whole = killer.disarm()
         except ProcessEndedError as error:
             self._pool.count(died=1)
@@ -103,6 +103,7 @@ class LocalProcesses:
 def _answers(
     process: EngineProcess,
     execution: Execution,
+    watch: MemoryWatch,
     sql: str,
     inputs: Sequence[LocalInput],
     operators: list[Operator] | None,
@@ -122,7 +123,8 @@ def _answers(
             yield pa.ipc.read_record_batch(body, schema)
         else:
             ended = json.loads(body.to_pybytes())
-            execution.report_progress(QueryProgress(cpu_seconds=ended["cpu_seconds"]))
+            peak = watch.remove(process)
+            execution.report_progress(QueryProgress(cpu_seconds=ended["cpu_seconds"], peak_memory_bytes=peak))
             if operators is not None:
                 operators.extend(operators_of(str(ended.get("profile", "")), {}))
             return _failure(ended, sent.broken)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from coordinator.engine.execution import Execution
 from coordinator.engine.processes.memory import resident_bytes
@@ -162,7 +163,9 @@ class ProcessPool:
             raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
         working = [*self._running.values(), *self._starting]
         used = Counter(one.user for one in working)
-        waiting = [one for one in self._line if used[one.user] < self.limits.each_user and self._may(one, working)]
+        room = cache(self._room)  # the machine is asked once for all, and only if it matters
+        within = [one for one in self._line if used[one.user] < self.limits.each_user]
+        waiting = [one for one in within if self._may(one, working, room)]
         if min(waiting, key=lambda one: (used[one.user], one.number), default=None) is not ticket:
             return False
         while self._idle:
@@ -175,14 +178,14 @@ class ProcessPool:
         self._starting.add(ticket)
         return True
 
-    def _may(self, ticket: _Ticket, working: Sequence[_Ticket]) -> bool:
+    def _may(self, ticket: _Ticket, working: Sequence[_Ticket], room: Callable[[], bool]) -> bool:
         """Whether there is a process for a statement beside those that are at work."""
         limits, old = self.limits, time.monotonic() - self.limits.small_seconds
         small = sum(one.small and one.since > old for one in working)
         if not ticket.small:
             return len(working) - small < limits.size
         more = limits.small if small >= limits.small else 2 * limits.small
-        return len(working) < limits.size or (len(working) < limits.size + more and self._room())
+        return len(working) < limits.size or (len(working) < limits.size + more and room())
 
     def _started(self, ticket: _Ticket) -> EngineProcess:
         process: EngineProcess | None = None

@@ -54,11 +54,12 @@ class MemoryWatch:
                 self._thread.start()
             self._changed.notify_all()
 
-    def remove(self, process: EngineProcess) -> None:
-        """The statement has ended."""
+    def remove(self, process: EngineProcess) -> int:
+        """The statement has ended; nothing is told of it any more. The most bytes that were seen; 0 when unknown."""
         with self._changed:
-            self._watched.pop(process, None)
+            watched = self._watched.pop(process, None)
             self._ended.discard(process)
+        return 0 if watched is None else watched.peak
 
     def verdict(self, process: EngineProcess) -> ProcessionError:
         """Why a process that is still watched ended."""
@@ -91,10 +92,14 @@ class MemoryWatch:
     def _look(self, process: EngineProcess, watched: _Watched) -> int:
         """Bytes that the statement takes now."""
         bytes_now = max(0, resident_bytes(process.pid) - watched.resident)
-        watched.peak = max(watched.peak, bytes_now)
         cpu = max(0.0, cpu_seconds(process.pid) - watched.cpu)
-        progress = replace(watched.progress(), cpu_seconds=cpu, peak_memory_bytes=watched.peak)
-        watched.execution.report_progress(progress)
+        progress = watched.progress()
+        with self._changed:
+            if self._watched.get(process) is not watched:
+                return 0  # it has ended meanwhile: what it reported last stands
+            watched.peak = max(watched.peak, bytes_now)
+            progress = replace(progress, cpu_seconds=cpu, peak_memory_bytes=watched.peak)
+            watched.execution.report_progress(progress)
         return bytes_now
 
     def _end(self, process: EngineProcess) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql.metrics import PlanMetrics
 
 from coordinator.explain.operators import Does, Operator, Tree, trees
 
+_LOG = logging.getLogger(__name__)
 _DOES: Mapping[str, Does] = {
     "AdaptiveSparkPlan": "pass", "ResultQueryStage": "pass", "ShuffleQueryStage": "pass",
     "BroadcastQueryStage": "pass", "Exchange": "pass", "BroadcastExchange": "pass", "AQEShuffleRead": "pass",
@@ -37,28 +39,38 @@ def measured_batches(client: SparkConnectClient, plan: object, operators: list[O
                 yield response
             elif isinstance(response, PlanMetrics):
                 found.append(response)
-    operators.extend(counted_once(list(_in_order(found))))
+    operators.extend(operators_of(found))
 
 
-def _in_order(found: list[PlanMetrics]) -> Iterator[Operator]:
-    known = {metrics.plan_id: metrics for metrics in found}
-    roots = [
-        metrics for metrics in found if metrics.parent_plan_id not in known or metrics.parent_plan_id == metrics.plan_id
-    ]
+def operators_of(found: Sequence[PlanMetrics]) -> list[Operator]:
+    """What Spark sent, in order; none where it cannot be understood: the rows have come, and no query fails for it."""
+    try:
+        return counted_once(list(_in_order(found)))
+    except Exception:
+        _LOG.warning("what Spark measured of its operators cannot be understood", exc_info=True)
+        return []
+
+
+def _in_order(found: Sequence[PlanMetrics]) -> Iterator[Operator]:
+    """A stack of our own: plans may be deeper than Python's."""
+    known = {metrics.plan_id for metrics in found}
+    roots: list[PlanMetrics] = []
+    below: dict[int, list[PlanMetrics]] = {}
+    for metrics in found:
+        if metrics.parent_plan_id not in known or metrics.parent_plan_id == metrics.plan_id:
+            roots.append(metrics)
+        else:
+            below.setdefault(metrics.parent_plan_id, []).append(metrics)
     seen: set[int] = set()
-
-    def walk(metrics: PlanMetrics, depth: int) -> Iterator[Operator]:
+    waiting = [(root, 0) for root in reversed(roots)]
+    while waiting:
+        metrics, depth = waiting.pop()
         if metrics.plan_id in seen:
-            return
+            continue
         seen.add(metrics.plan_id)
         values = {str(value.name): int(value.value) for value in metrics.metrics}
         yield operator_of(str(metrics.name), depth, values)
-        for below in found:
-            if below.parent_plan_id == metrics.plan_id:
-                yield from walk(below, depth + 1)
-
-    for root in roots:
-        yield from walk(root, 0)
+        waiting += [(child, depth + 1) for child in reversed(below.get(metrics.plan_id, []))]
 
 
 def operator_of(name: str, depth: int, metrics: Mapping[str, int]) -> Operator:
