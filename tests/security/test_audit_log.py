@@ -138,6 +138,20 @@ def test_files_are_set_aside_and_nothing_is_lost(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("audit.jsonl.*"))) == 2
 
 
+def test_an_old_file_that_cannot_be_deleted_costs_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EPERM, "append-only")
+
+    made = AuditFile(settings(max_size=4096, max_files=1), tmp_path)
+    monkeypatch.setattr(Path, "unlink", refused)
+    made.start()
+    for _ in range(4):
+        made.write(b"x" * 5000 + b"\n").result(5)
+    made.close()
+    assert made.stats().lost == 0
+    assert len(list(tmp_path.glob("audit.jsonl.*"))) == 3
+
+
 def test_a_file_that_somebody_took_away_is_begun_again(opened: AuditFile, tmp_path: Path) -> None:
     opened.write(b"{}\n").result(5)
     (tmp_path / "audit.jsonl").rename(tmp_path / "taken")
