@@ -37,7 +37,7 @@ def edited(text: str, properties: Mapping[str, str | None]) -> str:
     left = dict(properties)
     for line in text.splitlines():
         name = entry_name(line)
-        if name not in properties:
+        if name is None or name not in properties:
             lines.append(line)
         elif (value := left.pop(name, None)) is not None:
             lines.append(f"{name}={value}")

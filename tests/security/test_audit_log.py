@@ -16,6 +16,7 @@ import pytest
 from coordinator.dispatch.audited import AuditedPlanner
 from coordinator.security.audit_log import file as audit_file
 from coordinator.security.audit_log.file import AuditFile
+from coordinator.security.audit_log.refused_logins import RefusedLogins
 from coordinator.security.audit_log.settings import AuditSettings
 from coordinator.security.audit_log.trail import Trail
 from coordinator.security.redaction import Redactor
@@ -243,3 +244,30 @@ def test_many_wait_for_one_write(tmp_path: Path, sync: str, monkeypatch: pytest.
     made.close()
     assert len(lines(tmp_path)) == 3000
     assert len(synced) == {"never": 1, "second": 2, "always": 4}[sync], "one for each batch, and at the end"
+
+
+def test_refused_logins_of_one_address_fill_no_disk(opened: AuditFile, tmp_path: Path) -> None:
+    trail = Trail(opened, "n")
+    for _ in range(1000):
+        trail.login("Invalid credentials", "mallory", "10.0.0.6")
+    trail.login("Invalid credentials", "alice", "10.0.0.7")
+    trail.finish()
+    opened.close()
+    found = lines(tmp_path)
+    assert [line["sequence"] for line in found] == list(range(1, len(found) + 1))
+    of_one = [line for line in found if line["clientAddress"] == "10.0.0.6"]
+    assert len(of_one) < 100
+    assert len([line for line in of_one if "leftOut" not in line]) + of_one[-1]["leftOut"] == 1000
+    assert [line["user"] for line in found if line["clientAddress"] == "10.0.0.7"] == ["alice"]
+
+
+def test_what_was_counted_is_said_when_the_minute_is_over() -> None:
+    now = 0.0
+    refused = RefusedLogins(lambda: now)
+    taken = [refused.take("a") for _ in range(70)]
+    assert refused.left_out() == []
+    now = 61.0
+    assert refused.left_out() == [("a", taken.count(False))]
+    assert refused.take("a")
+    assert len([address for address in map(str, range(5000)) if refused.take(address)]) < 1200
+    assert sum(number for _, number in refused.left_out(at_the_end=True)) > 3800
