@@ -189,6 +189,8 @@ def test_a_full_disk_refuses_statements_where_that_is_asked(
     assert (opened.stats().failing, opened.stats().lost) == (True, 1)
     lenient = AuditedPlanner(Planner(READS), Trail(opened, "n"))
     assert asyncio.run(lenient.plan("SELECT 1", SESSION)) is READS
+    with pytest.raises(OSError, match="No space"):  # by then the thread has tried the line before, too
+        opened.write(b"{}\n").result(5)
     state["full"] = False
     assert asyncio.run(strict.plan("SELECT 2", SESSION)) is READS
     assert not opened.stats().failing
