@@ -9,11 +9,13 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from coordinator.dispatch.audited import AuditedPlanner
+from coordinator.parts import Parts, _show_runtime
 from coordinator.security.audit_log import file as audit_file
 from coordinator.security.audit_log.file import AuditFile
 from coordinator.security.audit_log.refused_logins import RefusedLogins
@@ -273,3 +275,28 @@ def test_what_was_counted_is_said_when_the_minute_is_over() -> None:
     assert refused.take("a")
     assert len([address for address in map(str, range(5000)) if refused.take(address)]) < 1200
     assert sum(number for _, number in refused.left_out(at_the_end=True)) > 3800
+
+
+def test_a_refused_kill_of_anothers_query_has_a_line(opened: AuditFile, tmp_path: Path) -> None:
+    class Control:
+        def check_can_view_query_owned_by(self, _identity: Identity, _owner: Identity) -> None:
+            pass
+
+        def check_can_kill_query_owned_by(self, _identity: Identity, _owner: Identity) -> None:
+            raise AccessDeniedError("Cannot kill query")
+
+    query = SimpleNamespace(session=Session(user="bob"))
+    around = SimpleNamespace(
+        auditing=SimpleNamespace(trail=Trail(opened, "n")),
+        delivery=SimpleNamespace(history=None),
+        clustering=None,
+        service=None,
+    )
+    governed = SimpleNamespace(control=Control(), catalogs=SimpleNamespace())
+    dispatcher = SimpleNamespace(registry={"q2": query})
+    _show_runtime(cast(Parts, SimpleNamespace(around=around, governed=governed, dispatcher=dispatcher)))
+    with pytest.raises(AccessDeniedError):
+        governed.catalogs.runtime.kill(SESSION, "q2", "why")
+    opened.close()
+    (line,) = lines(tmp_path)
+    assert (line["decision"], line["user"], line["queryId"]) == ("denied", "alice", "q1")
