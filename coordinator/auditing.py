@@ -25,6 +25,7 @@ class Auditing:
         try:
             yield
         finally:
+            self.trail.finish()
             await asyncio.to_thread(self.file.close)
 
 

@@ -78,7 +78,10 @@ class ManagedCatalogs:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(self._settings.refresh_interval)
-            await asyncio.to_thread(self._look)
+            try:
+                await asyncio.to_thread(self._look)
+            except Exception:  # whatever Spark or a planner says: it is looked again
+                _log.exception("catalogs that changed could not be followed")
 
     def _look(self) -> None:
         try:

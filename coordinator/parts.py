@@ -242,12 +242,22 @@ def _show_runtime(parts: Parts) -> None:
     """What system tables say of this coordinator."""
     around, governed, dispatcher = parts.around, parts.governed, parts.dispatcher
     history = around.delivery.history
+    trail = None if around.auditing is None else around.auditing.trail
+
+    def may_end(session: Session, owner: Session) -> None:
+        try:
+            check_kill(governed.control, session, owner)
+        except ProcessionError as error:
+            if trail is not None:
+                trail.access(error, identity_of_session(session), session.query_id or None)
+            raise
+
     governed.catalogs.history = None if history is None else HistoryView(history, governed.control)
     governed.catalogs.runtime = DispatcherState(
         dispatcher,
         partial(_node, around.service, dispatcher),
         partial(may_view, governed.control),
-        partial(check_kill, governed.control),
+        may_end,
         around.clustering,
     )
 

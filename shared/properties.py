@@ -70,6 +70,17 @@ def parse_properties(text: str, file: Path) -> dict[str, Property]:
     return entries
 
 
+def entry_name(line: str) -> str | None:
+    """The name that a line sets; None for comments, empty lines and what is no entry.
+
+    >>> entry_name(" a.b : 1"), entry_name("a.b 1"), entry_name("! a=b")
+    ('a.b', 'a.b', None)
+    """
+    stripped = line.strip()
+    match = _ENTRY.fullmatch(stripped) if stripped and stripped[0] not in "#!" else None
+    return None if match is None else match[1]
+
+
 def _from_environment(entry: Property) -> str:
     def value(match: re.Match[str]) -> str:
         found = os.environ.get(match[1])

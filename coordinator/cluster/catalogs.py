@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+import structlog
 from sqlalchemy import Connection, Engine, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,6 +17,7 @@ from coordinator.vocabulary.planned_statement import CatalogDefinition
 from shared.errors import ErrorCode, ProcessionError
 
 T = TypeVar("T")
+_log = structlog.get_logger(__name__)
 
 
 class SharedCatalogs:
@@ -23,17 +25,26 @@ class SharedCatalogs:
 
     def __init__(self, engine: Engine, secret: str) -> None:
         self._engine, self._sealing = engine, Sealing(secret, "catalogs")
+        self._complained: set[tuple[str, int]] = set()
 
     def all(self) -> Mapping[str, SharedDefinition]:
-        """By their names; without those that another secret has sealed."""
+        """By their names; those that another secret has sealed have no definition."""
 
         def read() -> dict[str, SharedDefinition]:
             with self._engine.connect() as connection:
                 rows = connection.execute(select(CATALOGS.c.name, CATALOGS.c.version, CATALOGS.c.sealed)).all()
-            found = ((name, version, self._sealing.open(name, sealed)) for name, version, sealed in rows)
-            return {name: _shared(version, content) for name, version, content in found if content is not None}
+            return {name: self._opened(name, version, sealed) for name, version, sealed in rows}
 
         return _asked(read)
+
+    def _opened(self, name: str, version: int, sealed: str) -> SharedDefinition:
+        content = self._sealing.open(name, sealed)
+        if content is not None:
+            return _shared(version, content)
+        if (name, version) not in self._complained:
+            self._complained.add((name, version))
+            _log.error("another secret has sealed a catalog of the coordinators: it stays as it is here", catalog=name)
+        return SharedDefinition(version, None)
 
     def add(self, name: str, definition: CatalogDefinition) -> int | None:
         """The version of what is new; None where one of this name is there."""

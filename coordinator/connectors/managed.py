@@ -13,6 +13,15 @@ from typing import Literal, Protocol
 import structlog
 from pydantic import Field
 
+from coordinator.connectors.catalog_files import (
+    edited,
+    said_by,
+    stamps_of,
+    text_in,
+    text_of,
+    unwritable,
+    without_place,
+)
 from coordinator.connectors.registry import CatalogConfig, Catalogs, catalog_of_properties, read_catalog
 from coordinator.security.current_session import acting_for_itself
 from coordinator.security.redaction import secrets_of, without
@@ -23,7 +32,6 @@ from shared.properties import ConfigurationError, Property, parse_properties
 from shared.spi.connector import Connector
 
 _log = structlog.get_logger(__name__)
-_Stamps = Mapping[Path, tuple[int, int, int]]
 CheckRules = Callable[[str, Mapping[str, Property]], None]
 """Raises ConfigurationError where the access rules of a catalog's file are wrong."""
 
@@ -70,7 +78,8 @@ class SharedDefinition:
     """``version`` is another where a catalog was dropped and made again."""
 
     version: int
-    definition: CatalogDefinition
+    definition: CatalogDefinition | None
+    """None where another secret has sealed it: nobody here can read it, and it is there all the same."""
 
 
 class CatalogStore(Protocol):
@@ -106,11 +115,14 @@ class CatalogManager:
     ) -> None:
         self._store = store
         self._versions: dict[str, int] = {}
+        self._stated: dict[str, CatalogDefinition] = {}
+        """As statements said it, with references to the environment; of ``catalog.store=memory``."""
+        self._untold = False
         self._catalogs, self._folder, self._data_dir = catalogs, folder, data_dir
         self._settings, self._check_rules = settings, check_rules
         self.changed: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
-        self._seen = _stamps(folder)
+        self._seen = stamps_of(folder)
 
     def carry_out(self, work: ManageCatalog) -> None:
         """Make or drop a catalog, and keep that; raises ProcessionError, and has changed nothing then."""
@@ -132,31 +144,36 @@ class CatalogManager:
             return
         with self._lock, acting_for_itself():
             found = self._store.all()
-            if {name: each.version for name, each in found.items()} == self._versions:
-                return
             configs = {config.name: config for config in self._catalogs.configs()}
             gone = [name for name in self._versions if name not in found]
             for name in gone:
                 configs.pop(name, None)
-                del self._versions[name]
+                self._forget(name)
                 _log.info("catalog dropped on another coordinator", catalog=name)
             made = self._shared(found, configs)
-            if made or gone:
+            if made or gone or self._untold:
                 self._install(tuple(configs.values()), made)
+
+    def _forget(self, name: str) -> None:
+        """A shared catalog is gone; a file of its name, which was passed over, counts as new."""
+        del self._versions[name]
+        self._seen = {file: stamp for file, stamp in self._seen.items() if file.stem.lower() != name}
 
     def _shared(self, found: Mapping[str, SharedDefinition], configs: dict[str, CatalogConfig]) -> dict[str, Connector]:
         """New definitions go into ``configs``; their connectors."""
         made = {}
         for name, shared in found.items():
-            if self._versions.get(name) == shared.version:
+            if self._versions.get(name) == shared.version or shared.definition is None:
                 continue
             if name in configs and name not in self._versions:
                 _log.error("a file defines a catalog that a statement has made on another coordinator", catalog=name)
                 continue
             try:
                 file = self._folder / f"{name}.properties"
-                text, given = _text(shared.definition), shared.definition.properties
-                configs[name], made[name] = self._defined(f"Cannot create catalog '{name}'", file, text, given)
+                text, given = text_of(shared.definition), shared.definition.properties
+                failed = f"Cannot create catalog '{name}'"
+                # Who made it has reached it. Whether it answers now must keep no other catalog waiting.
+                configs[name], made[name] = self._defined(failed, file, text, given, reach=False)
             except ProcessionError as error:
                 _log.error("a catalog of another coordinator cannot be made here", catalog=name, reason=error.message)
                 continue
@@ -167,8 +184,8 @@ class CatalogManager:
     def follow_files(self) -> None:
         """Take over what changed under the folder; a file that is wrong is told, and its catalog stays as it was."""
         with self._lock:
-            found = _stamps(self._folder)
-            if found == self._seen:
+            found = stamps_of(self._folder)
+            if found == self._seen and not self._untold:
                 return
             touched = [file for file, stamp in found.items() if self._seen.get(file) != stamp]
             gone = {file.stem.lower() for file in self._seen.keys() - found.keys()}
@@ -176,23 +193,26 @@ class CatalogManager:
             self._seen = found
             configs = {config.name: config for config in self._catalogs.configs()}
             made = self._taken_over(touched, configs)
-            for name in gone & configs.keys():
+            for name in (gone & configs.keys()) - self._versions.keys():
                 _log.info("catalog dropped, as its file is gone", catalog=name)
                 del configs[name]
-            if made or gone:
+            if made or gone or self._untold:
                 self._install(tuple(configs.values()), made)
 
     def _taken_over(self, files: Sequence[Path], configs: dict[str, CatalogConfig]) -> dict[str, Connector]:
         """New definitions go into ``configs``; their connectors."""
         made = {}
         for file in files:
+            if file.stem.lower() in self._versions:
+                _log.error("a statement has made the catalog of this file's name, which stays", file=str(file))
+                continue
             try:
                 config = replace(read_catalog(file), data_dir=self._data_dir)
                 known = configs.get(config.name)
-                if known is not None and _said(known) == _said(config):
+                if known is not None and said_by(known) == said_by(config):
                     continue
                 made[config.name] = self._connector(config)
-            except (ConfigurationError, ProcessionError) as error:
+            except Exception as error:  # drivers of others say what they like
                 _log.error("the catalog stays as it was", file=str(file), reason=str(error))
                 continue
             configs[config.name] = config
@@ -205,7 +225,7 @@ class CatalogManager:
                 return
             raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Catalog '{name}' already exists")
         file = self._folder / f"{name}.properties"
-        text = _text(definition)
+        text = text_of(definition)
         config = self._defined(f"Cannot create catalog '{name}'", file, text, definition.properties)
         if self._store is not None:
             version = self._store.add(name, definition)
@@ -214,6 +234,8 @@ class CatalogManager:
             self._versions[name] = version
         elif self._settings.store == "file":
             self._write(file, text)
+        else:
+            self._stated[name] = definition
         self._install((*self._catalogs.configs(), config[0]), {name: config[1]})
         _log.info("catalog created", catalog=name, connector=definition.connector)
 
@@ -225,43 +247,47 @@ class CatalogManager:
         if self._store is not None and name not in self._versions:
             raise _of_a_file(name, "change it there")
         kept = self._settings.store == "file" and self._store is None
-        file = next((f for f in _stamps(self._folder) if f.stem.lower() == name), self._folder / f"{name}.properties")
-        connector, properties = _said(known[name])
-        plain = "".join(f"{key}={value}\n" for key, value in [("connector.name", connector), *properties.items()])
-        text = _edited(_read(file) if kept else plain, dict(edit.properties))
+        file = next((f for f in stamps_of(self._folder) if f.stem.lower() == name), self._folder / f"{name}.properties")
+        stated = None if kept else _altered(self._definition(name, known[name]), edit)
+        text = edited(text_in(file), dict(edit.properties)) if stated is None else text_of(stated)
         given = [(key, value) for key, value in edit.properties if value is not None]
         known[name], made = self._defined(f"Cannot alter catalog '{name}'", file, text, given)
-        if kept:
+        if stated is None:
             self._write(file, text, over=True)
         elif self._store is not None:
-            self._replace(name, known[name])
+            version = self._store.replace(name, self._versions[name], stated)
+            if version is None:
+                raise _changed_meanwhile(name)
+            self._versions[name] = version
+        else:
+            self._stated[name] = stated
         self._install(tuple(known.values()), {name: made})
         _log.info("catalog altered", catalog=name)
 
-    def _replace(self, name: str, config: CatalogConfig) -> None:
-        """In the store of all coordinators, where nobody may have dropped it meanwhile."""
-        assert self._store is not None
-        connector, properties = _said(config)
-        version = self._store.replace(
-            name, self._versions[name], CatalogDefinition(connector, tuple(properties.items()))
-        )
-        if version is None:
-            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, f"Catalog '{name}' was changed meanwhile; try again")
-        self._versions[name] = version
+    def _definition(self, name: str, config: CatalogConfig) -> CatalogDefinition:
+        """As statements said it: what the environment has to say stays there."""
+        if self._store is None:
+            connector, properties = said_by(config)
+            return self._stated.get(name) or CatalogDefinition(connector, tuple(properties.items()))
+        shared = self._store.all().get(name)
+        if shared is None or shared.definition is None or shared.version != self._versions[name]:
+            raise _changed_meanwhile(name)
+        return shared.definition
 
     def _defined(
-        self, failed: str, file: Path, text: str, given: Sequence[tuple[str, str]]
+        self, failed: str, file: Path, text: str, given: Sequence[tuple[str, str]], *, reach: bool = True
     ) -> tuple[CatalogConfig, Connector]:
-        """The definition, checked as a file's is, with a connector that reached what it is to reach."""
+        """The definition, checked as a file's is, with a connector, which with ``reach`` has reached its own."""
         secrets = secrets_of(given)
         try:
             properties = parse_properties(text, file)
             secrets |= secrets_of((entry.name, entry.value) for entry in properties.values())
             config = replace(catalog_of_properties(file, properties), data_dir=self._data_dir)
             connector = self._connector(config)
-            connector.schemas()
+            if reach:
+                connector.schemas()
         except ConfigurationError as error:
-            reason = without(_without_place(str(error), file), secrets)
+            reason = without(without_place(str(error), file), secrets)
             raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"{failed}: {reason}") from None
         except ProcessionError as error:
             reason = without(error.message, secrets)
@@ -298,8 +324,8 @@ class CatalogManager:
         except FileExistsError as error:
             raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"There is a file {file.name} already") from error
         except OSError as error:
-            raise _unwritable(error) from error
-        self._seen = _stamps(self._folder)
+            raise unwritable(error) from error
+        self._seen = stamps_of(self._folder)
 
     def _drop(self, name: str, *, lenient: bool) -> None:
         left = tuple(config for config in self._catalogs.configs() if config.name != name)
@@ -311,76 +337,40 @@ class CatalogManager:
             if name not in self._versions:
                 raise _of_a_file(name, "take that away on all coordinators")
             self._store.remove(name)
-            del self._versions[name]
+            self._forget(name)
         elif self._settings.store == "file":
             try:
-                for file in _stamps(self._folder):
+                for file in stamps_of(self._folder):
                     if file.stem.lower() == name:
                         file.unlink()
             except OSError as error:
-                raise _unwritable(error) from error
-            self._seen = _stamps(self._folder)
+                raise unwritable(error) from error
+            self._seen = stamps_of(self._folder)
+        self._stated.pop(name, None)
         self._install(left, {})
         _log.info("catalog dropped", catalog=name)
 
     def _install(self, configs: Sequence[CatalogConfig], made: Mapping[str, Connector]) -> None:
+        """Where somebody could not be told, they are told again when catalogs are looked at next."""
         self._catalogs.replace(configs, made)
+        self._untold = True
         self.changed()
+        self._untold = False
 
 
 def _of_a_file(name: str, advice: str) -> ProcessionError:
     return ProcessionError(ErrorCode.NOT_SUPPORTED, f"Catalog '{name}' comes from a file: {advice}")
 
 
-def _text(definition: CatalogDefinition) -> str:
-    lines = [("connector.name", definition.connector), *definition.properties]
-    return "# Made by CREATE CATALOG\n" + "".join(f"{key}={value}\n" for key, value in lines)
+def _changed_meanwhile(name: str) -> ProcessionError:
+    return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, f"Catalog '{name}' was changed meanwhile; try again")
 
 
-def _said(config: CatalogConfig) -> tuple[str, dict[str, str]]:
-    """What a definition says, wherever in its file."""
-    return config.connector_name, {name: entry.value for name, entry in config.properties.items()}
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"The catalog file {file.name} cannot be read: {error}"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message) from error
-
-
-def _edited(text: str, properties: Mapping[str, str | None]) -> str:
-    """The file with these properties; every other line, comments too, stays as it was written."""
-    lines = []
-    left = dict(properties)
-    for line in text.splitlines():
-        name = line.partition("=")[0].strip()
-        if name not in properties or line.lstrip().startswith("#"):
-            lines.append(line)
-        elif (value := left.pop(name, None)) is not None:
-            lines.append(f"{name}={value}")
-    lines += [f"{name}={value}" for name, value in left.items() if value is not None]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _stamps(folder: Path) -> _Stamps:
-    """Of the catalog files; one that goes meanwhile counts as gone."""
-    found = {}
-    for file in sorted(folder.glob("*.properties")):
-        try:
-            status = file.stat()
-        except OSError:
-            continue
-        found[file] = (status.st_mtime_ns, status.st_size, status.st_ino)
-    return found
-
-
-def _without_place(text: str, file: Path) -> str:
-    """Whoever sends a statement has no lines of a file."""
-    rest = text.removeprefix(str(file))
-    return rest.lstrip(":0123456789").strip() if rest != text else text
-
-
-def _unwritable(error: OSError) -> ProcessionError:
-    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"The catalog files cannot be written: {error.strerror}")
+def _altered(definition: CatalogDefinition, edit: CatalogEdit) -> CatalogDefinition:
+    properties = dict([("connector.name", definition.connector), *definition.properties])
+    for name, value in edit.properties:
+        if value is None:
+            properties.pop(name, None)
+        else:
+            properties[name] = value
+    return CatalogDefinition(properties.pop("connector.name", ""), tuple(properties.items()))

@@ -160,7 +160,11 @@ class MaintenanceService:
         """One look at every table that is due."""
         scans, self._scans = self._scans, Counter()
         if scans:
-            await asyncio.to_thread(self._store.count_scans, self._now().date(), list(scans.items()))
+            try:
+                await asyncio.to_thread(self._store.count_scans, self._now().date(), list(scans.items()))
+            except Exception:
+                self._scans.update(scans)
+                raise
         keys, listed = await asyncio.to_thread(self._lake.tables)
         asked, self._asked = self._asked, {}
         for key in await asyncio.to_thread(self._inspector.gone, keys, listed):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -274,9 +274,9 @@ class MaintenanceStore:
             )
 
     def count_scans(self, day: date, scans: Sequence[tuple[TableKey, int]]) -> None:
-        """Add scans of tables by statements."""
+        """Add scans of tables by statements; always in one order, so that no two coordinators wait for each other."""
         with self._writing() as connection:
-            for key, number in scans:
+            for key, number in sorted(scans, key=lambda each: astuple(each[0])):
                 values = {"day": day.isoformat(), **asdict(key), "scans": number}
                 added = {"scans": self._tables.scans.c.scans + number}
                 connection.execute(

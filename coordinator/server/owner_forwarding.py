@@ -49,6 +49,8 @@ _MAX_BODY = 8 << 20
 _LOOKUPS = 4
 _LIST_SECONDS = 3.0
 _MAX_LIST = 16 << 20
+CUT_HEADER = "X-Procession-Cut"
+"""In a list for another coordinator: how many of its oldest entries are missing, which would make it too long."""
 _MOST_ASKED = 32
 """Coordinators whose lists are put together."""
 DRAINING_HEADER = "X-Procession-Draining"
@@ -123,10 +125,20 @@ def query_of(path: str, query: str) -> QueryRequest | None:
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """What other coordinators answered, by their ``node.id``; ``silent`` are those that did not."""
+    """What other coordinators answered, by their ``node.id``; ``silent`` are those that did not.
+
+    ``cut`` are those whose answers are not all that they have.
+    """
 
     answers: Mapping[str, bytes]
     silent: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    body: bytes
+    cut: bool
 
 
 class QueryOwners:
@@ -215,10 +227,14 @@ class QueryOwners:
         """
         others = list(self._peers.others())[:_MOST_ASKED]
         found = await asyncio.gather(*(self._list_of(other, target, identity, base) for other in others))
-        answers = {other.node_id: body for other, body in zip(others, found, strict=True) if body is not None}
-        return Everywhere(answers, tuple(other.node_id for other in others if other.node_id not in answers))
+        lists = {other.node_id: each for other, each in zip(others, found, strict=True) if each is not None}
+        return Everywhere(
+            {node: each.body for node, each in lists.items()},
+            tuple(other.node_id for other in others if other.node_id not in lists),
+            tuple(node for node, each in lists.items() if each.cut),
+        )
 
-    async def _list_of(self, peer: Peer, target: str, identity: Identity, base: str) -> bytes | None:
+    async def _list_of(self, peer: Peer, target: str, identity: Identity, base: str) -> _List | None:
         path, _, query = target.partition("?")
         scope = {"method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode()}
         headers = {BEARER_HEADER: self._tokens.sign(peer.suffix, scope, base, identity)}
@@ -236,7 +252,7 @@ class QueryOwners:
                     if len(kept) > _MAX_LIST:
                         _log.warning("the list of another coordinator is too long", node=peer.node_id)
                         return None
-                return bytes(kept) if found.status == 200 else None
+                return _List(bytes(kept), CUT_HEADER in found.headers) if found.status == 200 else None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             _log.warning("another coordinator cannot be reached", node=peer.node_id, reason=repr(error))
             return None

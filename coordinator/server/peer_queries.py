@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import msgspec
 import structlog
 from fastapi import APIRouter, Request, Response
 
+from coordinator.connectors.system.runtime import QueryState
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.query import Query
 from coordinator.dispatch.runtime_state import state_of
 from coordinator.server.authentication import identity_of
-from coordinator.server.owner_forwarding import Everywhere
+from coordinator.server.owner_forwarding import CUT_HEADER, Everywhere
 from coordinator.server.problems import ProblemError
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import Cluster
@@ -26,6 +28,12 @@ MOST_QUERIES = 10_000
 """The newest of one coordinator."""
 SILENT_HEADER = "X-Procession-Silent-Nodes"
 """Names the coordinators whose queries are missing in an answer."""
+CUT_NODES_HEADER = "X-Procession-Cut-Nodes"
+"""Names the coordinators whose oldest queries are missing in an answer, as there were too many."""
+_MOST_TEXT = 10_000
+"""Characters of a statement that travel."""
+_MOST_BYTES = 12 << 20
+"""Of a list for another coordinator, which takes 16 MB."""
 T = TypeVar("T")
 Infos = list[dict[str, object]]
 _log = structlog.get_logger(__name__)
@@ -48,6 +56,8 @@ class Gathered(Generic[T]):
 
     answers: Mapping[str, T] = field(default_factory=dict)
     silent: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    """Those of which there is a part."""
 
 
 def infos_of(others: Gathered[Infos]) -> Infos:
@@ -60,13 +70,39 @@ async def gathered(cluster: Cluster | None, request: Request, target: str, kind:
     if cluster is None or from_peer(request):
         return Gathered()
     found: Everywhere = await cluster.owners.everywhere(target, identity_of(request), uris_of(request).base)
+    return await asyncio.to_thread(_understood, found, target.partition("?")[0], kind)
+
+
+def _understood(found: Everywhere, path: str, kind: type[T]) -> Gathered[T]:
     decoded: dict[str, T] = {}
     for node, body in found.answers.items():
         try:
             decoded[node] = msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError:
-            _log.warning("another coordinator says what is not understood", node=node, path=target.partition("?")[0])
-    return Gathered(decoded, (*found.silent, *(node for node in found.answers if node not in decoded)))
+            _log.warning("another coordinator says what is not understood", node=node, path=path)
+    return Gathered(decoded, (*found.silent, *(node for node in found.answers if node not in decoded)), found.cut)
+
+
+def list_for_peer(newest_first: Iterable[object]) -> Response:
+    """As much of it as another coordinator takes; a header says how much is left out. Takes a while."""
+    kept: list[bytes] = []
+    size = left_out = 0
+    for each in newest_first:
+        encoded = b"" if left_out else msgspec.json.encode(each)
+        size += len(encoded) + 1
+        if left_out or size > _MOST_BYTES:
+            left_out += 1
+        else:
+            kept.append(encoded)
+    if left_out:
+        _log.warning("too many queries for one list: another coordinator gets the newest", left_out=left_out)
+    headers = {CUT_HEADER: str(left_out)} if left_out else {}
+    return Response(b"[" + b",".join(kept) + b"]", media_type="application/json", headers=headers)
+
+
+def shortened(text: str) -> str:
+    """A statement for another coordinator's list; its own page has the whole."""
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}… ({len(text)} characters)"
 
 
 def newest_first(infos: Infos) -> Infos:
@@ -102,6 +138,10 @@ class PeerQueryRoutes:
     async def queries(self, request: Request) -> Response:
         """As ``system.runtime`` shows them."""
         only_peers(request)
-        newest = list(self.dispatcher.registry)[-MOST_QUERIES:]
-        found = [state_of(query, self.node_id) for query in await self.access.visible(request, newest)]
-        return Response(msgspec.json.encode(found), media_type="application/json")
+        newest = list(self.dispatcher.registry)[: -MOST_QUERIES - 1 : -1]
+        found = await self.access.visible(request, newest)
+        return await asyncio.to_thread(list_for_peer, (self._state(query) for query in found))
+
+    def _state(self, query: Query) -> QueryState:
+        state = state_of(query, self.node_id)
+        return replace(state, text=shortened(state.text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,13 +17,17 @@ from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.dispatch.states import QueryState
 from coordinator.server.node import json_response
 from coordinator.server.peer_queries import (
+    CUT_NODES_HEADER,
     MOST_QUERIES,
     SILENT_HEADER,
     Gathered,
     Infos,
+    from_peer,
     gathered,
     infos_of,
+    list_for_peer,
     newest_first,
+    shortened,
 )
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import QueryAccess
@@ -74,14 +79,17 @@ class QueryRoutes:
             queries = [query for query in queries if query.state.value == state.upper()]
         base = uris_of(request).base
         if self.cluster is None:
-            return json_response([basic_query_info(query, base) for query in queries[:limit]])
+            return await asyncio.to_thread(lambda: json_response([basic_query_info(q, base) for q in queries[:limit]]))
         most = min(limit or MOST_QUERIES, MOST_QUERIES)
-        mine = [basic_query_info(query, base) | {"nodeId": self.node_id} for query in queries[:most]]
+        made = (basic_query_info(query, base) | {"nodeId": self.node_id} for query in queries[:most])
+        if from_peer(request):
+            return await asyncio.to_thread(list_for_peer, map(_short, made))
+        mine = await asyncio.to_thread(list, made)
         others: Gathered[Infos] = Gathered()
         if not include_local_query_only:
             asked = {"limit": str(most)} | ({} if state is None else {"state": state})
             others = await gathered(self.cluster, request, f"/v1/query?{urlencode(asked)}", Infos)
-        return _told(newest_first([*mine, *infos_of(others)])[:most], others)
+        return await asyncio.to_thread(lambda: _told(newest_first([*mine, *infos_of(others)])[:most], others))
 
     async def one(self, request: Request, query_id: str) -> Response:
         """Everything known, the timeline of the ten verbs included; 410 once forgotten."""
@@ -114,14 +122,24 @@ class QueryRoutes:
     async def states(self, request: Request) -> Response:
         """The short form of every query that runs, on all coordinators."""
         queries = await self.access.visible(request, self.dispatcher.registry)
-        mine = [query_state_info(query) for query in queries if not query.state.done]
+        made = (query_state_info(query) for query in queries if not query.state.done)
+        if from_peer(request):
+            return await asyncio.to_thread(list_for_peer, made)
+        mine = await asyncio.to_thread(list, made)
         others = await gathered(self.cluster, request, "/v1/queryState", Infos)
-        return _told([*mine, *infos_of(others)], others)
+        return await asyncio.to_thread(_told, [*mine, *infos_of(others)], others)
+
+
+def _short(info: dict[str, object]) -> dict[str, object]:
+    """With texts as they travel."""
+    return info | {key: shortened(text) for key in ("query", "preparedQuery") if isinstance(text := info.get(key), str)}
 
 
 def _told(infos: Infos, others: Gathered[Infos]) -> Response:
-    """With a header that names the coordinators whose queries are missing."""
+    """With headers that name the coordinators whose queries are missing."""
     answer = json_response(infos)
     if others.silent:
         answer.headers[SILENT_HEADER] = ",".join(others.silent)
+    if others.cut:
+        answer.headers[CUT_NODES_HEADER] = ",".join(others.cut)
     return answer

@@ -15,8 +15,9 @@ from coordinator.connectors.system.runtime import NodeState, runtime_tables
 from coordinator.connectors.system.wanted import Wanted
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.security.current_session import acting_for
+from coordinator.server import peer_queries
 from coordinator.server.owner_forwarding import QueryOwners
-from coordinator.server.peer_queries import PEER_QUERIES, SILENT_HEADER
+from coordinator.server.peer_queries import CUT_NODES_HEADER, PEER_QUERIES, SILENT_HEADER
 from coordinator.server.peers import PeerTokens
 from shared.spi.session import Session
 from tests.cluster.conftest import SECRET, Beside, Pair, two_servers
@@ -122,6 +123,21 @@ def test_rules_are_those_of_the_coordinator_that_has_the_query() -> None:
 @pytest.mark.parametrize("path", [PEER_QUERIES, "/v1/peer/listed", "/v1/peer/overview"])
 def test_only_coordinators_ask_for_parts_of_lists(pair: Pair, path: str) -> None:
     assert pair.first.client.get(path, headers=USER).status_code == 404
+
+
+def test_long_lists_are_cut_and_say_so(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = made(pair.second, "SELECT 1 -- " + "x" * 20_000)
+    (info,) = pair.first.client.get("/v1/query?limit=1", headers=USER).json()
+    assert info["queryId"] == long
+    assert len(info["query"]) < 10_050
+    assert "(20012 characters)" in info["query"]
+    newest = made(pair.second)
+    monkeypatch.setattr(peer_queries, "_MOST_BYTES", 5_000)
+    answer = pair.first.client.get("/v1/query?limit=2000", headers=USER)
+    listed = [each["queryId"] for each in answer.json()]
+    assert listed[0] == newest
+    assert long not in listed
+    assert answer.headers[CUT_NODES_HEADER]
 
 
 def test_system_tables_read_the_queries_of_all(pair: Pair) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.config import read_config
-from coordinator.connectors.managed import CatalogManager, CatalogSettings
+from coordinator.connectors.managed import CatalogManager, CatalogSettings, CatalogStore, SharedDefinition
 from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import CatalogDefinition, CatalogEdit, ManageCatalog
@@ -22,16 +22,21 @@ from shared.spi.session import Session
 class Managed:
     """A folder with one catalog file, and a manager over it."""
 
-    def __init__(self, home: Path, **settings: str) -> None:
+    def __init__(self, home: Path, store: CatalogStore | None = None, **settings: str) -> None:
         self.folder = home / "catalog"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         self.write("tpch", "connector.name=tpch\n")
         self.catalogs = Catalogs(read_catalogs(self.folder))
         self.changes = 0
         self.rules: Callable[[str, Mapping[str, Property]], None] = lambda _name, _properties: None
         given = CatalogSettings.model_validate({"catalog.management": "dynamic", **settings})
         self.manager = CatalogManager(
-            self.catalogs, self.folder, home / "data", given, lambda name, properties: self.rules(name, properties)
+            self.catalogs,
+            self.folder,
+            home / "data",
+            given,
+            lambda name, properties: self.rules(name, properties),
+            store,
         )
         self.manager.changed = self._count
 
@@ -139,7 +144,7 @@ def test_nobody_elses_file_is_written_over(managed: Managed) -> None:
 
 
 def test_in_memory_no_file_is_touched_or_followed(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, **{"catalog.store": "memory"})
+    managed = Managed(tmp_path, None, **{"catalog.store": "memory"})
     managed.create("fresh")
     managed.drop("tpch")
     assert managed.catalogs.all_names() == ("fresh", "system")
@@ -147,7 +152,7 @@ def test_in_memory_no_file_is_touched_or_followed(tmp_path: Path) -> None:
 
 
 def test_read_only_follows_files_alone(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, **{"catalog.read-only": "true"})
+    managed = Managed(tmp_path, None, **{"catalog.read-only": "true"})
     assert managed.refused(managed.create, "fresh").code is ErrorCode.NOT_SUPPORTED
     managed.write("fresh", "connector.name=tpch\n")
     managed.manager.follow_files()
@@ -217,7 +222,7 @@ def first_column(managed: Managed) -> str:
 
 @pytest.mark.parametrize("store", ["file", "memory"])
 def test_a_catalog_is_altered_in_its_place(tmp_path: Path, store: str) -> None:
-    managed = Managed(tmp_path, **{"catalog.store": store})
+    managed = Managed(tmp_path, None, **{"catalog.store": store})
     managed.write("tpch", "# by hand\nconnector.name=tpch\ntpch.column-naming = SIMPLIFIED\n")
     managed.manager.follow_files()
     before = managed.catalogs.connector("tpch")
@@ -243,3 +248,114 @@ def test_what_cannot_be_altered_stays(managed: Managed) -> None:
     assert error.message.startswith("Cannot alter catalog 'tpch': ")
     assert managed.refused(edit, managed, "none").code is ErrorCode.NOT_FOUND
     assert (managed.folder / "tpch.properties").read_text() == text
+
+
+class KeptStore:
+    """The database of several coordinators, in a dictionary."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, SharedDefinition] = {}
+        self.versions = 0
+
+    def all(self) -> Mapping[str, SharedDefinition]:
+        return dict(self.kept)
+
+    def add(self, name: str, definition: CatalogDefinition) -> int | None:
+        if name in self.kept:
+            return None
+        self.versions += 1
+        self.kept[name] = SharedDefinition(self.versions, definition)
+        return self.versions
+
+    def replace(self, name: str, version: int, definition: CatalogDefinition) -> int | None:
+        if name not in self.kept or self.kept[name].version != version:
+            return None
+        del self.kept[name]
+        return self.add(name, definition)
+
+    def remove(self, name: str) -> None:
+        self.kept.pop(name, None)
+
+
+def test_who_could_not_hear_of_a_change_hears_of_it_again(tmp_path: Path) -> None:
+    store = KeptStore()
+    managed = Managed(tmp_path, store)
+    store.add("fresh", CatalogDefinition("tpch", ()))
+
+    def deaf() -> None:
+        raise TimeoutError
+
+    managed.manager.changed = deaf
+    with pytest.raises(TimeoutError):
+        managed.manager.follow_store()
+    heard: list[bool] = []
+    managed.manager.changed = lambda: heard.append(managed.catalogs.has("fresh"))
+    managed.manager.follow_store()
+    managed.manager.follow_store()
+    assert heard == [True]
+
+
+def test_a_catalog_whose_database_is_away_is_on_every_coordinator(tmp_path: Path) -> None:
+    store = KeptStore()
+    managed = Managed(tmp_path, store)
+    properties = (("connection-url", "jdbc:postgresql://127.0.0.1:1/x"), ("connection-user", "u"))
+    store.add("away", CatalogDefinition("postgresql", (*properties, ("connection-password", "p"))))
+    managed.manager.follow_store()
+    assert managed.catalogs.has("away")
+
+
+def test_a_file_does_not_replace_what_a_statement_made_for_all(tmp_path: Path) -> None:
+    store = KeptStore()
+    managed = Managed(tmp_path, store)
+    managed.create("fresh", tpch__column_naming="STANDARD")
+    connector = managed.catalogs.connector("fresh")
+    managed.write("fresh", "connector.name=tpch\n")
+    managed.manager.follow_files()
+    assert managed.catalogs.connector("fresh") is connector
+    (managed.folder / "fresh.properties").unlink()
+    managed.manager.follow_files()
+    assert managed.catalogs.connector("fresh") is connector
+    managed.write("fresh", "connector.name=tpch\n")
+    managed.manager.follow_files()
+    managed.drop("fresh")
+    managed.manager.follow_files()
+    assert managed.catalogs.has("fresh"), "the name is free, and the file is there"
+
+
+def test_what_another_secret_has_sealed_is_not_gone(tmp_path: Path) -> None:
+    store = KeptStore()
+    managed = Managed(tmp_path, store)
+    managed.create("fresh")
+    store.kept["fresh"] = SharedDefinition(7, None)
+    managed.manager.follow_store()
+    assert managed.catalogs.has("fresh")
+    error = managed.refused(edit, managed, "fresh", tpch__column_naming="STANDARD")
+    assert error.code is ErrorCode.TRANSACTION_CONFLICT
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_alter_keeps_references_to_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    monkeypatch.setenv("PROCESSION_NAMING", "STANDARD")
+    store = KeptStore() if shared else None
+    managed = Managed(tmp_path, store, **{"catalog.store": "memory"})
+    managed.create("fresh", tpch__column_naming="${ENV:PROCESSION_NAMING}")
+    edit(managed, "fresh", tpch__cache_directory=str(tmp_path / "one"))
+    if store is not None:
+        definition = store.all()["fresh"].definition
+        assert definition is not None
+        assert ("tpch.column-naming", "${ENV:PROCESSION_NAMING}") in definition.properties
+    monkeypatch.setenv("PROCESSION_NAMING", "SIMPLIFIED")
+    edit(managed, "fresh", tpch__cache_directory=str(tmp_path / "two"))
+    (config,) = [each for each in managed.catalogs.configs() if each.name == "fresh"]
+    assert config.properties["tpch.column-naming"].value == "SIMPLIFIED"
+
+
+@pytest.mark.parametrize("line", ["tpch.column-naming: SIMPLIFIED", "tpch.column-naming SIMPLIFIED"])
+def test_every_way_to_write_a_property_is_altered(managed: Managed, line: str) -> None:
+    managed.write("tpch", f"! tpch.column-naming=x\nconnector.name=tpch\n{line}\n")
+    managed.manager.follow_files()
+    edit(managed, "tpch", tpch__column_naming="STANDARD")
+    text = (managed.folder / "tpch.properties").read_text()
+    assert text == "! tpch.column-naming=x\nconnector.name=tpch\ntpch.column-naming=STANDARD\n"

@@ -181,6 +181,24 @@ def test_a_second_round_costs_no_look_where_nothing_changed(case: Callable[..., 
     assert found.states.looks == looks + 2
 
 
+def test_scans_that_cannot_be_counted_are_counted_later(
+    case: Callable[..., Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = case()
+    key = TableKey("lake", "db", "fine")
+    found.service.scanned([key, key])
+
+    def away(_day: object, _scans: object) -> None:
+        raise OSError("the database is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(found.store, "count_scans", away)
+        with pytest.raises(OSError, match="away"):
+            asyncio.run(found.service.round())
+    asyncio.run(found.service.round())
+    assert found.store.past(key, found.now).scans_per_day == 2.0
+
+
 def test_a_dry_run_says_what_it_would_do(case: Callable[..., Case]) -> None:
     found = case(**{"maintenance.dry-run": True})
     found.states.add("a")

@@ -9,13 +9,16 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from coordinator.dispatch.audited import AuditedPlanner
+from coordinator.parts import Parts, _show_runtime
 from coordinator.security.audit_log import file as audit_file
 from coordinator.security.audit_log.file import AuditFile
+from coordinator.security.audit_log.refused_logins import RefusedLogins
 from coordinator.security.audit_log.settings import AuditSettings
 from coordinator.security.audit_log.trail import Trail
 from coordinator.security.redaction import Redactor
@@ -138,6 +141,20 @@ def test_files_are_set_aside_and_nothing_is_lost(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("audit.jsonl.*"))) == 2
 
 
+def test_an_old_file_that_cannot_be_deleted_costs_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EPERM, "append-only")
+
+    made = AuditFile(settings(max_size=4096, max_files=1), tmp_path)
+    monkeypatch.setattr(Path, "unlink", refused)
+    made.start()
+    for _ in range(4):
+        made.write(b"x" * 5000 + b"\n").result(5)
+    made.close()
+    assert made.stats().lost == 0
+    assert len(list(tmp_path.glob("audit.jsonl.*"))) == 3
+
+
 def test_a_file_that_somebody_took_away_is_begun_again(opened: AuditFile, tmp_path: Path) -> None:
     opened.write(b"{}\n").result(5)
     (tmp_path / "audit.jsonl").rename(tmp_path / "taken")
@@ -174,6 +191,8 @@ def test_a_full_disk_refuses_statements_where_that_is_asked(
     assert (opened.stats().failing, opened.stats().lost) == (True, 1)
     lenient = AuditedPlanner(Planner(READS), Trail(opened, "n"))
     assert asyncio.run(lenient.plan("SELECT 1", SESSION)) is READS
+    with pytest.raises(OSError, match="No space"):  # by then the thread has tried the line before, too
+        opened.write(b"{}\n").result(5)
     state["full"] = False
     assert asyncio.run(strict.plan("SELECT 2", SESSION)) is READS
     assert not opened.stats().failing
@@ -229,3 +248,55 @@ def test_many_wait_for_one_write(tmp_path: Path, sync: str, monkeypatch: pytest.
     made.close()
     assert len(lines(tmp_path)) == 3000
     assert len(synced) == {"never": 1, "second": 2, "always": 4}[sync], "one for each batch, and at the end"
+
+
+def test_refused_logins_of_one_address_fill_no_disk(opened: AuditFile, tmp_path: Path) -> None:
+    trail = Trail(opened, "n")
+    for _ in range(1000):
+        trail.login("Invalid credentials", "mallory", "10.0.0.6")
+    trail.login("Invalid credentials", "alice", "10.0.0.7")
+    trail.finish()
+    opened.close()
+    found = lines(tmp_path)
+    assert [line["sequence"] for line in found] == list(range(1, len(found) + 1))
+    of_one = [line for line in found if line["clientAddress"] == "10.0.0.6"]
+    assert len(of_one) < 100
+    assert len([line for line in of_one if "leftOut" not in line]) + of_one[-1]["leftOut"] == 1000
+    assert [line["user"] for line in found if line["clientAddress"] == "10.0.0.7"] == ["alice"]
+
+
+def test_what_was_counted_is_said_when_the_minute_is_over() -> None:
+    now = 0.0
+    refused = RefusedLogins(lambda: now)
+    taken = [refused.take("a") for _ in range(70)]
+    assert refused.left_out() == []
+    now = 61.0
+    assert refused.left_out() == [("a", taken.count(False))]
+    assert refused.take("a")
+    assert len([address for address in map(str, range(5000)) if refused.take(address)]) < 1200
+    assert sum(number for _, number in refused.left_out(at_the_end=True)) > 3800
+
+
+def test_a_refused_kill_of_anothers_query_has_a_line(opened: AuditFile, tmp_path: Path) -> None:
+    class Control:
+        def check_can_view_query_owned_by(self, _identity: Identity, _owner: Identity) -> None:
+            pass
+
+        def check_can_kill_query_owned_by(self, _identity: Identity, _owner: Identity) -> None:
+            raise AccessDeniedError("Cannot kill query")
+
+    query = SimpleNamespace(session=Session(user="bob"))
+    around = SimpleNamespace(
+        auditing=SimpleNamespace(trail=Trail(opened, "n")),
+        delivery=SimpleNamespace(history=None),
+        clustering=None,
+        service=None,
+    )
+    governed = SimpleNamespace(control=Control(), catalogs=SimpleNamespace())
+    dispatcher = SimpleNamespace(registry={"q2": query})
+    _show_runtime(cast(Parts, SimpleNamespace(around=around, governed=governed, dispatcher=dispatcher)))
+    with pytest.raises(AccessDeniedError):
+        governed.catalogs.runtime.kill(SESSION, "q2", "why")
+    opened.close()
+    (line,) = lines(tmp_path)
+    assert (line["decision"], line["user"], line["queryId"]) == ("denied", "alice", "q1")

@@ -169,8 +169,11 @@ class AuditFile:
     def _drop_oldest(self) -> None:
         kept = self._settings.max_files
         if kept:
-            for old in sorted(self._path.parent.glob(f"{self._path.name}.*Z"))[:-kept]:
-                old.unlink(missing_ok=True)
+            try:
+                for old in sorted(self._path.parent.glob(f"{self._path.name}.*Z"))[:-kept]:
+                    old.unlink(missing_ok=True)
+            except OSError as error:  # new lines have their file already, and are not to be lost for old ones
+                self._complain("an old file of the audit log cannot be deleted", error)
 
     def _open(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

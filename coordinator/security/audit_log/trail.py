@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from coordinator.security.audit_log.file import Written
+from coordinator.security.audit_log.refused_logins import RefusedLogins
 from coordinator.security.redaction import redacted, shown_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.access_control import AccessDeniedError, Identity, identity_of_session
@@ -60,6 +61,8 @@ class AuditLine(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel",
     rule: str | None = None
     error: str | None = None
     problem: str | None = None
+    left_out: int | None = None
+    """Refused logins of the address that have no line of their own."""
 
 
 class Trail:
@@ -77,6 +80,7 @@ class Trail:
         self._lines, self._node, self._required = lines, node_id, required
         self._max_query, self._redact = max_query, redact
         self._lock, self._sequence = threading.Lock(), 0
+        self._refused = RefusedLogins()
 
     async def allowed(
         self, text: str, session: Session, query_type: str, accesses: Sequence[AskedAccess], objects: Sequence[str]
@@ -112,8 +116,17 @@ class Trail:
         self._write(event="access", decision="allowed", access=access, object=subject, **_who(identity))
 
     def login(self, problem: str, user: str | None, address: str | None) -> None:
-        """Somebody was not let in; ``user`` is what they said of themselves."""
+        """Somebody was not let in; ``user`` is what they said of themselves. Many of one address are counted."""
+        with self._lock:
+            if not self._refused.take(address):
+                self._say_left_out()
+                return
         self._write(event="login", decision="denied", user=user, client_address=address, problem=self._redact(problem))
+
+    def finish(self) -> None:
+        """Say what was only counted; no line comes after."""
+        with self._lock:
+            self._say_left_out(at_the_end=True)
 
     def _statement(self, text: str, session: Session, decision: Decision, **more: object) -> Written:
         shown = shown_statement(text, self._redact)
@@ -132,10 +145,19 @@ class Trail:
 
     def _write(self, **content: object) -> Written:
         with self._lock:  # so that lines stand in the order of their numbers
-            self._sequence += 1
-            made = {"time": datetime.now(UTC), "nodeId": self._node, "sequence": self._sequence}
-            line = msgspec.convert(made | _camel(content), AuditLine)
-            return self._lines.write(msgspec.json.encode(line) + b"\n")
+            self._say_left_out()
+            return self._add(**content)
+
+    def _say_left_out(self, *, at_the_end: bool = False) -> None:
+        for address, number in self._refused.left_out(at_the_end=at_the_end):
+            problem = "More refused logins of this address within a minute" if address else "More refused logins"
+            self._add(event="login", decision="denied", client_address=address, problem=problem, left_out=number)
+
+    def _add(self, **content: object) -> Written:
+        self._sequence += 1
+        made = {"time": datetime.now(UTC), "nodeId": self._node, "sequence": self._sequence}
+        line = msgspec.convert(made | _camel(content), AuditLine)
+        return self._lines.write(msgspec.json.encode(line) + b"\n")
 
     def _why(self, error: ProcessionError) -> dict[str, object]:
         denied = error if isinstance(error, AccessDeniedError) else None
