@@ -133,6 +133,11 @@ def test_time_zones_count_where_they_matter(lab: Kept) -> None:
     lab.refresh("alice", "mv")
     assert lab.note("bob", "mv") == FRESH
     assert "the session differ" in lab.note("bob", "mv", time_zone="Asia/Tokyo")
+    for number, function in enumerate(("from_unixtime(id)", "to_iso8601(from_unixtime(id))", "to_unixtime(now_)")):
+        source = "people" if number < 2 else "(SELECT cast(day AS timestamp) AS now_ FROM people) p"
+        lab.do("alice", f"CREATE MATERIALIZED VIEW zoned{number} AS SELECT {function} AS x FROM {source}")
+        lab.refresh("alice", f"zoned{number}")
+        assert "the session differ" in lab.note("bob", f"zoned{number}", time_zone="Asia/Tokyo")
     lab.do("alice", f"CREATE MATERIALIZED VIEW plain AS {SUMS}")
     lab.refresh("alice", "plain")
     assert lab.note("bob", "plain", time_zone="Asia/Tokyo") == FRESH

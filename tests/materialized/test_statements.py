@@ -148,7 +148,7 @@ def test_the_name_of_a_view_that_was_renamed(lab: Kept) -> None:
         ("refresh_type = 'SOMETIMES'", "SOMETIMES is none of"),
         ("nope = 1", "does not support materialized view property 'nope'"),
         ("storage_schema = 'none'", "Schema none not found"),
-        ("extra_properties = MAP(ARRAY['procession.storage-of'], ARRAY['db.x'])", "cannot be set"),
+        ("extra_properties = MAP(ARRAY['procession.storage-of'], ARRAY['db.x'])", "Illegal keys"),
     ],
 )
 def test_wrong_properties(lab: Kept, given: str, why: str) -> None:

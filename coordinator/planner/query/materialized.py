@@ -35,6 +35,7 @@ from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.materialized_views import BaseTable, Materialization, MaterializedViews
 from shared.units import format_duration, parse_duration
 
+_OF_TIME = (b"time", b"iso8601")
 _HIDDEN = "SYNTHESIZED"
 """The kind of a column that is in no file."""
 
@@ -64,10 +65,11 @@ def materialized_views_of(catalogs: Catalogs, catalog: str) -> MaterializedViews
 def meaning_of(plan: PlanNode, time_zone: str) -> str:
     """Equal for plans that give the same rows of the same snapshots, in every process.
 
-    What engines do with the session's time zone is in no plan.
+    What engines do with the session's time zone is in no plan: it counts wherever a type or a function has to do with
+    time, ``from_unixtime`` and ``to_iso8601`` among them.
     """
     said = msgspec.json.encode(rewrite_bottom_up(plan, _without_versions))
-    zone = time_zone.encode() if b"time zone" in said else b""
+    zone = time_zone.encode() if any(word in said for word in _OF_TIME) else b""
     return hashlib.blake2b(said + zone, digest_size=16).hexdigest()
 
 

@@ -39,11 +39,12 @@ def refresh(catalog: TableCatalog, write: TableWrite, wanted: Refresh, context: 
         was = None if store is None else store.load(wanted.view.schema, wanted.view.name)
         if store is None or was is None:
             raise _changed(wanted.view, "was dropped")
+        before = current_id(catalog.open(write.schema, write.table))
         _check_unchanged(catalog, was, wanted)
     rows = write_rows(catalog, write, context)
     with mapped(f"{wanted.view.schema}.{wanted.view.name}"):
         table = catalog.open(write.schema, write.table)
-        _publish(catalog, store, was, wanted, table, context)
+        _publish(catalog, store, was, wanted, table, before, context)
     return rows
 
 
@@ -63,10 +64,19 @@ def _check_unchanged(catalog: TableCatalog, was: IcebergView, wanted: Refresh) -
 
 
 def _publish(
-    catalog: TableCatalog, store: ViewStore, was: IcebergView, wanted: Refresh, table: Table, context: WriteContext
+    catalog: TableCatalog,
+    store: ViewStore,
+    was: IcebergView,
+    wanted: Refresh,
+    table: Table,
+    before: int,
+    context: WriteContext,
 ) -> None:
+    """``before``: the snapshot of the storage table when the write began, whose rows a write without rows leaves."""
     own = _own_snapshots(table, context)
-    newest = own[-1].snapshot_id if own else current_id(table)
+    newest = own[-1].snapshot_id if own else before
+    if not own and (not same_rows(table, before) or (wanted.how == "whole" and _has_rows(table))):
+        raise _changed(wanted.view, "was refreshed")
     if wanted.how == "whole":
         if not same_rows(table, newest):
             # Another refresh has replaced the rows since, and tells the view itself.
@@ -84,6 +94,12 @@ def _publish(
         read_ms=wanted.read_ms,
     )
     store.set_properties(replace(now, materialized=refreshed), was)
+
+
+def _has_rows(table: Table) -> bool:
+    snapshot = table.current_snapshot()
+    summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+    return summary.get("total-records", "0") != "0"
 
 
 def _own_snapshots(table: Table, context: WriteContext) -> list[Snapshot]:

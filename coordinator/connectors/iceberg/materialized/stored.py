@@ -26,9 +26,6 @@ _REFRESH_TYPE = f"{_PREFIX}refresh_type"
 _REFRESHED = f"{_PREFIX}last_refresh_snapshot_id"
 _MEANING, _READ, _AUTOMATIC = f"{_OWN}meaning", f"{_OWN}read_ms", f"{_OWN}automatic_refresh"
 _KNOWN_VERSION = "1"
-
-STORAGE_OF = "procession.storage-of"
-"""The property of a storage table that names its view."""
 STORAGE_PREFIX = "__mv_storage__"
 """With which Presto begins the usual name of a storage table."""
 

@@ -11,6 +11,8 @@ from typing import Any
 from coordinator.connectors.iceberg.failures import invalid_property
 from shared.spi.catalog_changes import PropertyDeclaration
 
+STORAGE_OF = "procession.storage-of"
+"""The property of a materialized view's storage table that names its view; no statement gives it."""
 FORMATS = ("PARQUET", "ORC", "AVRO")
 MODES = ("merge-on-read", "copy-on-write")
 _KEPT: Mapping[str, tuple[str, str]] = {
@@ -97,7 +99,7 @@ def stored(given: Mapping[str, Any], comment: str | None) -> dict[str, str]:
     if version == 1 and "merge-on-read" in properties.values():
         raise invalid_property("Iceberg tables of format version 1 cannot be changed by merge-on-read")
     for name, value in (given.get("extra_properties") or {}).items():
-        if name in properties or name in {"format-version", "comment"}:
+        if name in properties or name in {"format-version", "comment", STORAGE_OF}:
             raise invalid_property(f"Illegal keys in extra_properties: [{name}]")
         properties[name] = value
     if comment is not None:

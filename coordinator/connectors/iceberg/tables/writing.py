@@ -29,7 +29,7 @@ from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.wide import write_options
-from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH
+from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH, Audited
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -76,7 +76,10 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
 
 
 def _deleted_by_metadata(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int | None:
-    table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
+    if write.refresh is None:
+        table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
+    else:  # rows of a view are nothing that a session audits
+        table, branch, audited = *target_of(catalog, write.schema, write.table), Audited()
     if branch is not None or audited.wap_id is not None:
         return None
     return delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
