@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
+from shared.spi.catalog_changes import NewColumn, TableCreation
 
 
 def die() -> None:
     os.kill(os.getpid(), 9)
 
 
-def main() -> None:
-    home, point = Path(sys.argv[1]), sys.argv[2]
-    spec = importlib.util.spec_from_file_location("iceberg_conftest", Path(__file__).with_name("conftest.py"))
-    assert spec is not None and spec.loader is not None
-    conftest = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(conftest)
-    lake = conftest.Lake(home, create=False)
+def arm(lake: Any, point: str) -> None:
+    """Whatever is done at ``point`` ends this process."""
     journal = lake.connector.journal
 
     def then_die(function: Any) -> Any:
@@ -42,7 +38,7 @@ def main() -> None:
         lake.workers.before = lambda kernel, number: die() if kernel.startswith("join") else None
     elif point == "before-commit":
         journal.committing = then_die(journal.committing)
-    elif point in {"staged", "staged-delete"}:
+    elif point in {"staged", "staged-delete", "staged-table"}:
         # The new metadata file is written, the swap is not made.
         import coordinator.connectors.iceberg.manifests.metadata_files as metadata_files
 
@@ -51,10 +47,24 @@ def main() -> None:
         journal.close = lambda *args: die()
     elif point == "named-delete":
         lake.connector.tables_of.open_commits.over = lambda _location: die()
+    elif point == "named-table":
+        lake.connector.tables_of.unfinished.close = lambda *_key: die()
     if point == "join":
         import coordinator.connectors.iceberg.rewrite.planning.outputs as outputs
 
         outputs._LEAST_PART = 1
+
+
+def main() -> None:
+    home, point = Path(sys.argv[1]), sys.argv[2]
+    spec = importlib.util.spec_from_file_location("iceberg_conftest", Path(__file__).with_name("conftest.py"))
+    assert spec is not None and spec.loader is not None
+    conftest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conftest)
+    lake = conftest.Lake(home, create=False)
+    arm(lake, point)
+    if point.endswith("-table"):
+        lake.change(TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {}))
     if point.endswith("-delete"):
         delete_files(lake.connector.tables_of.open("db", "t"), None, {})
     lake.rewrite("t", {"rewrite-all": "true"})

@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.rewrite.committing import recovery
 from coordinator.connectors.iceberg.rewrite.committing.journal import JournalEntry
 from coordinator.connectors.iceberg.rewrite.committing.recovery import Recovered, recover
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import NewColumn, TableCreation
 from tests import warm
 
 
@@ -84,6 +85,22 @@ def test_a_commit_that_is_no_rewrite_leaves_no_metadata_behind(
     assert lake.files(table) == (files if outcome == "ABORTED" else files | left)
     assert lake.table(table).scan().to_arrow().num_rows == count
     assert recover(lake.connector.tables_of, lake.connector.journal) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "outcome"), [("staged-table", "ABORTED"), ("named-table", "COMMITTED")])
+def test_a_new_table_that_was_never_named_leaves_nothing(lake: Any, table: str, point: str, outcome: str) -> None:
+    """Killed before the catalog names the first metadata file, and right after."""
+    files = lake.files("")
+    kill(lake, point)
+    assert len(lake.files("") - files) == 1
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == outcome
+    assert len(lake.files("") - files) == (outcome == "COMMITTED")
+    assert lake.connector.tables_of.client().table_exists(("db", "fresh")) == (outcome == "COMMITTED")
+    assert recover(lake.connector.tables_of, lake.connector.journal) == []
+    lake.change(TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {}, if_not_exists=True))
+    assert lake.table("fresh").scan().to_arrow().num_rows == 0
 
 
 @pytest.mark.slow

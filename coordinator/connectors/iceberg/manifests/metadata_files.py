@@ -27,7 +27,8 @@ from coordinator.connectors.iceberg.failures import NotCommittedError
 T = TypeVar("T")
 CALL_ID = "procession.call-id"
 """Snapshot property that names the call: how a restart finds out that a commit landed."""
-_NOT_LANDED = (CommitFailedException, NotCommittedError, TableAlreadyExistsError, NoSuchNamespaceError)
+NOT_LANDED = (CommitFailedException, NotCommittedError, TableAlreadyExistsError, NoSuchNamespaceError)
+"""What a catalog raises when it certainly did not take a commit."""
 _BY_ID = {
     "snapshots": "snapshot-id",
     "schemas": "schema-id",
@@ -82,7 +83,7 @@ def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRe
         under_way.calls = _calls_of(arguments)
         try:
             answer = commit(*arguments, **named)
-        except _NOT_LANDED:
+        except NOT_LANDED:
             if under_way.file is not None:
                 io, location = under_way.file
                 with suppress(OSError):

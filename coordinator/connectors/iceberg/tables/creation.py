@@ -7,8 +7,9 @@ a table that is filled first (CTAS), it has another name until it is complete.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import count
 
 from pyiceberg.catalog import MetastoreCatalog
@@ -18,14 +19,15 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.types import NestedField, TimeType
 
-from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held_of_new
+from coordinator.connectors.iceberg.manifests.metadata_files import NOT_LANDED
 from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
-from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
+from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from coordinator.connectors.iceberg.tables.wide import writer_properties
 from coordinator.connectors.iceberg.types import iceberg_type
 from shared.errors import ErrorCode, ProcessionError
@@ -102,21 +104,44 @@ def create(
         if new.location is not None and isinstance(client, MetastoreCatalog):
             _refuse_filled(catalog, new.location, schema, shown)
         location = new.location or _location(client, schema, shown)
-        if name != shown:
-            catalog.unfinished.begin(UnfinishedTable(schema, name, shown, location))
         try:
-            client.create_table(
-                (*schema.split("."), name),
-                new.schema,
-                location=location,
-                partition_spec=new.spec,
-                sort_order=new.order,
-                properties={**new.properties, **own},
-            )
+            with _recorded(catalog, UnfinishedTable(schema, name, shown, location)):
+                client.create_table(
+                    (*schema.split("."), name),
+                    new.schema,
+                    location=location,
+                    partition_spec=new.spec,
+                    sort_order=new.order,
+                    properties={**new.properties, **own},
+                )
         except TableAlreadyExistsError as error:
             raise already_exists(catalog.settings.catalog, schema, shown) from error
         except NoSuchNamespaceError as error:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {schema} not found") from error
+
+
+@contextmanager
+def _recorded(catalog: TableCatalog, table: UnfinishedTable) -> Iterator[None]:
+    """The record of a hidden table stays until it has its name; that of any other is of its first metadata file alone.
+
+    That file is written before the catalog names it. Where several coordinators share the record it is not kept: one
+    that was only suspended could have the catalog name a file that another has removed by then.
+    """
+    if table.name != table.shown:
+        catalog.unfinished.begin(table)
+        yield
+        return
+    if table.location is None or not is_own_folder(table.location) or catalog.work.shared is not None:
+        yield
+        return
+    record = replace(table, name=f"{UNFINISHED}{uuid.uuid4().hex}")
+    catalog.unfinished.begin(record)
+    try:
+        yield
+    except NOT_LANDED:
+        catalog.unfinished.close(record.schema, record.name)
+        raise
+    catalog.unfinished.close(record.schema, record.name)  # of an unknown outcome it is the next start's
 
 
 def check_folders(catalog: TableCatalog, new: NewTable, schema: str, name: str) -> None:
