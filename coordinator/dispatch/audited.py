@@ -22,7 +22,7 @@ class AuditedPlanner:
         try:
             planned = await self._planner.plan(text, session)
         except ProcessionError as error:
-            self._trail.refused(text, session, error)
+            await self._trail.refused(text, session, error)
             raise
         await self._trail.allowed(text, session, planned.query_type, planned.accesses, planned.inputs)
         return planned

@@ -200,10 +200,38 @@ def test_what_another_refresh_was_faster_with_is_not_added_again(lab: Kept) -> N
     lab.lake.table("people").append(MORE)
     planned = lab.planned(lab.session("alice", query_id="overtaken"), "REFRESH MATERIALIZED VIEW mv")
     lab.between = faster
-    with pytest.raises(ProcessionError, match="changed by someone else"):
+    with pytest.raises(ProcessionError, match="was refreshed while it was refreshed"):
         lab.carry_out(planned, lab.session("alice", query_id="overtaken"), new)
     # The rows that the slower one had added already were not those of the view: the faster one replaced them all.
     assert (lab.note("bob", "mv"), read(lab)) == (FRESH, right(lab, query))
+
+
+def test_settings_that_change_in_the_middle_stay(lab: Kept) -> None:
+    """The refresh counts as well, and the next one goes on where it ended."""
+    query = "SELECT id, salary FROM people"
+    lab.do("alice", f"CREATE MATERIALIZED VIEW mv AS {query}")
+
+    def change() -> None:
+        lab.between = None
+        lab.do("alice", "ALTER MATERIALIZED VIEW mv SET PROPERTIES (staleness_window = '1d')")
+
+    lab.between = change
+    assert lab.refresh("alice", "mv") == 4
+    assert "staleness_window = '1.00d'" in lab.rows("alice", "SHOW CREATE MATERIALIZED VIEW mv")[0][0]
+    assert (lab.note("bob", "mv"), read(lab)) == (FRESH, right(lab, query))
+    lab.lake.table("people").append(MORE)
+    assert lab.refresh("alice", "mv", "SELECT id, salary FROM people WHERE id = 5") == 1
+    assert (lab.note("bob", "mv"), read(lab)) == (FRESH, right(lab, query))
+
+    def replace() -> None:
+        lab.between = None
+        lab.do("alice", "CREATE OR REPLACE MATERIALIZED VIEW mv AS SELECT id FROM people")
+
+    lab.between = replace
+    lab.lake.table("people").append(MORE)
+    with pytest.raises(ProcessionError, match="was dropped or replaced"):
+        lab.refresh("alice", "mv", "SELECT id, salary FROM people WHERE id = 5")
+    assert lab.note("bob", "mv") == "its query is run, it was never refreshed"
 
 
 def test_a_commit_below_in_the_middle_is_not_lost(lab: Kept) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from coordinator.connectors.iceberg.views.sql_store import SqlViews
+from shared.errors import ProcessionError
 from tests.materialized.kept import Kept
 
 P = "presto.materialized_view."
@@ -127,6 +128,33 @@ def test_replaced(lab: Kept) -> None:
     assert len(stored) == 1
     lab.do("alice", "COMMENT ON VIEW mv IS 'new'")
     assert "stored rows" in lab.note("bob", "mv")
+
+
+def test_replaced_with_a_storage_table_of_its_own(lab: Kept) -> None:
+    with_own = "MATERIALIZED VIEW mv WITH (storage_table = 'kept') AS SELECT"
+    lab.do("alice", f"CREATE {with_own} id FROM people")
+    lab.refresh("alice", "mv")
+    for column, rows in (("name", [("ada",)]), ("salary", [(10,)])):
+        lab.do("alice", f"CREATE OR REPLACE {with_own} {column} FROM people WHERE id = 1")
+        lab.refresh("alice", "mv")
+        assert "stored rows" in lab.note("bob", "mv")
+        assert lab.rows("bob", "SELECT * FROM mv") == rows
+        assert len([name for _, name in lab.lake.other.list_tables("db") if name.startswith("kept")]) == 1
+    with pytest.raises(ProcessionError, match="already exists"):
+        lab.do("alice", "CREATE MATERIALIZED VIEW other WITH (storage_table = 'kept') AS SELECT id FROM people")
+
+
+def test_a_view_that_cannot_be_read_is_in_no_others_way(lab: Kept) -> None:
+    lab.do("alice", "CREATE MATERIALIZED VIEW mv AS SELECT id FROM people")
+    lab.do("alice", "CREATE VIEW broken AS SELECT id FROM people")
+    views = SqlViews(SqlCatalog("lab", uri=lab.lake.uri, warehouse=f"file://{lab.home}/wh"))
+    location = views._location("db", "broken")
+    assert location is not None
+    Path(location.removeprefix("file://")).write_text("{}")
+    lab.do("alice", "CREATE OR REPLACE MATERIALIZED VIEW mv AS SELECT name FROM people WHERE id = 1")
+    lab.refresh("alice", "mv")
+    assert "stored rows" in lab.note("bob", "mv")
+    assert lab.rows("bob", "SELECT * FROM mv") == [("ada",)]
 
 
 def test_the_name_of_a_view_that_was_renamed(lab: Kept) -> None:

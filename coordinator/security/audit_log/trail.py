@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
@@ -93,18 +94,22 @@ class Trail:
         known = {each.object for each in asked}
         asked += [AuditedAccess("Read", each) for each in objects if each not in known]
         written = self._statement(text, session, "allowed", query_type=query_type, accesses=tuple(asked))
-        if not self._required:
-            return
         try:
-            async with asyncio.timeout(_WAIT_SECONDS):
-                await asyncio.wrap_future(written)
+            await self._there(written)
         except (OSError, TimeoutError) as error:
             message = "The audit log cannot be written, and statements are refused until it can (audit-log.required)"
             raise ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, message, retriable=True) from error
 
-    def refused(self, text: str, session: Session, error: ProcessionError) -> None:
-        """A statement that does not run: it may not, or it is wrong."""
-        self._statement(text, session, _decision(error), **self._why(error))
+    async def refused(self, text: str, session: Session, error: ProcessionError) -> None:
+        """A statement that does not run: it may not, or it is wrong. Its error is told where no line can be, too."""
+        with suppress(OSError, TimeoutError):
+            await self._there(self._statement(text, session, _decision(error), **self._why(error)))
+
+    async def _there(self, written: Written) -> None:
+        """Wait for the line, where lines are required. Raises OSError or TimeoutError."""
+        if self._required:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await asyncio.wrap_future(written)
 
     def access(self, error: ProcessionError, identity: Identity | None, query_id: str | None = None) -> None:
         """A refusal beside the text of a statement; nothing for other errors."""

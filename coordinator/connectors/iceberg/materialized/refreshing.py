@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.view.metadata import ViewMetadata as IcebergView
@@ -30,6 +31,8 @@ from shared.spi.materialized_views import Materialization, Refresh
 from shared.spi.table_writes import TableWrite, WriteContext
 
 logger = logging.getLogger(__name__)
+_ATTEMPTS = 5
+"""At telling what a view's rows are, beside others who change its settings."""
 
 
 def refresh(catalog: TableCatalog, write: TableWrite, wanted: Refresh, context: WriteContext) -> int:
@@ -41,9 +44,16 @@ def refresh(catalog: TableCatalog, write: TableWrite, wanted: Refresh, context: 
             raise _changed(wanted.view, "was dropped")
         before = current_id(catalog.open(write.schema, write.table))
         _check_unchanged(catalog, was, wanted)
-    rows = write_rows(catalog, write, context)
+    try:
+        rows = write_rows(catalog, write, context)
+    except ProcessionError as error:
+        if catalog.load(write.schema, write.table) is None:
+            raise _changed(wanted.view, "was dropped or replaced") from error
+        raise
     with mapped(f"{wanted.view.schema}.{wanted.view.name}"):
-        table = catalog.open(write.schema, write.table)
+        table = catalog.load(write.schema, write.table)
+        if table is None:
+            raise _changed(wanted.view, "was dropped or replaced")
         _publish(catalog, store, was, wanted, table, before, context)
     return rows
 
@@ -51,16 +61,23 @@ def refresh(catalog: TableCatalog, write: TableWrite, wanted: Refresh, context: 
 def _check_unchanged(catalog: TableCatalog, was: IcebergView, wanted: Refresh) -> None:
     """What is added to rows must find those that were there when it was planned; what replaces them need not."""
     now = view_of(catalog, wanted.view.schema, wanted.view.name, was)
-    if (now.definition, now.owner, now.security) != (wanted.view.definition, wanted.view.owner, wanted.view.security):
+    if not _is_same_view(now, wanted):
         raise _changed(wanted.view, "was replaced")
     planned, found = _kept(wanted.view), _kept(now)
-    if (planned.storage_schema, planned.storage_table) != (found.storage_schema, found.storage_table):
-        raise _changed(wanted.view, "was replaced")
     if wanted.how == "whole":
         return
     table = catalog.open(found.storage_schema, found.storage_table)
     if found.refreshed != planned.refreshed or found.refreshed is None or not same_rows(table, found.refreshed):
         raise _changed(wanted.view, "was refreshed")
+
+
+def _is_same_view(now: ViewMetadata, wanted: Refresh) -> bool:
+    def meant(view: ViewMetadata) -> tuple[object, ...]:
+        kept = view.materialized
+        place = None if kept is None else (kept.storage_schema, kept.storage_table)
+        return view.definition, view.owner, view.security, place
+
+    return meant(now) == meant(wanted.view)
 
 
 def _publish(
@@ -85,15 +102,41 @@ def _publish(
     elif own and not _follows(table, own, _kept(wanted.view)):
         _take_back(catalog, table, own)
         raise _changed(wanted.view, "was refreshed")
-    now = view_of(catalog, wanted.view.schema, wanted.view.name, was)
-    refreshed = replace(
-        _kept(now),
-        base_tables=wanted.base_tables,
-        refreshed=newest,
-        meaning=wanted.meaning,
-        read_ms=wanted.read_ms,
-    )
-    store.set_properties(replace(now, materialized=refreshed), was)
+    _tell(catalog, store, was, wanted, newest)
+
+
+def _tell(catalog: TableCatalog, store: ViewStore, was: IcebergView, wanted: Refresh, newest: int) -> None:
+    """Write into the view what its rows are now; settings that somebody changes meanwhile stay as they are then."""
+    for left in reversed(range(_ATTEMPTS)):
+        now = view_of(catalog, wanted.view.schema, wanted.view.name, was)
+        refreshed = replace(
+            _kept(now),
+            base_tables=wanted.base_tables,
+            refreshed=newest,
+            meaning=wanted.meaning,
+            read_ms=wanted.read_ms,
+        )
+        try:
+            store.set_properties(replace(now, materialized=refreshed), was)
+        except CommitFailedException:
+            if not left:
+                raise
+            was = _found_again(catalog, store, wanted, _kept(now).refreshed)
+        else:
+            return
+
+
+def _found_again(catalog: TableCatalog, store: ViewStore, wanted: Refresh, refreshed: int | None) -> IcebergView:
+    """The view as it is now. Raises ProcessionError where it is another one, or has other rows."""
+    found = store.load(wanted.view.schema, wanted.view.name)
+    if found is None:
+        raise _changed(wanted.view, "was dropped")
+    now = view_of(catalog, wanted.view.schema, wanted.view.name, found)
+    if not _is_same_view(now, wanted):
+        raise _changed(wanted.view, "was replaced")
+    if _kept(now).refreshed != refreshed:
+        raise _changed(wanted.view, "was refreshed")
+    return found
 
 
 def _has_rows(table: Table) -> bool:

@@ -70,7 +70,7 @@ def _create(catalog: TableCatalog, change: MaterializedViewCreation) -> None:
     used = _is_used(catalog, storage)
     if not used:
         _remove_forgotten(catalog, storage, view)
-    elif is_storage_name(storage.table):  # of the view until it is replaced, or of one that was renamed
+    elif is_storage_name(storage.table) or _holds_rows(old, storage):  # until it is replaced, or of one renamed since
         storage = replace(storage, table=f"{storage.table}_{uuid.uuid4().hex[:8]}")
     new = new_table(storage)
     own = {STORAGE_OF: f"{view.schema}.{view.name}"}
@@ -86,16 +86,24 @@ def _create(catalog: TableCatalog, change: MaterializedViewCreation) -> None:
 
 
 def _is_used(catalog: TableCatalog, storage: TableCreation) -> bool:
-    """Whether a view has its rows in a table of that name."""
+    """Whether a view has its rows in a table of that name; one that cannot be read may have."""
     if catalog.load(storage.schema, storage.table) is None:
         return False
     for schema in catalog.schemas():
         for name in view_names(catalog, schema):
-            view = load_view(catalog, schema, name)
-            kept = None if view is None else view.materialized
-            if kept is not None and (kept.storage_schema, kept.storage_table) == (storage.schema, storage.table):
+            try:
+                view = load_view(catalog, schema, name)
+            except ProcessionError as error:
+                logger.warning("View %s.%s cannot be read, so that %s stays: %s", schema, name, storage.table, error)
+                return True
+            if _holds_rows(view, storage):
                 return True
     return False
+
+
+def _holds_rows(view: ViewMetadata | None, storage: TableCreation) -> bool:
+    kept = None if view is None else view.materialized
+    return kept is not None and (kept.storage_schema, kept.storage_table) == (storage.schema, storage.table)
 
 
 def _remove_forgotten(catalog: TableCatalog, storage: TableCreation, view: ViewMetadata) -> None:
