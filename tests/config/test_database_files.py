@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from coordinator.maintenance.store import MaintenanceStore
 from coordinator.values.database_files import set_aside_if_damaged
 
@@ -20,6 +22,7 @@ def test_a_damaged_file_is_kept_beside_a_new_one(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_whole_busy_and_missing_files_are_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "m.db"
     set_aside_if_damaged(file, "memory")

@@ -15,6 +15,7 @@ import uvicorn
 
 from coordinator.server.request_limits import LimitedProtocol, RequestLimits
 
+pytestmark = pytest.mark.slow
 LIMITS = RequestLimits(header_size=20_000, receive_seconds=1.0)
 
 

@@ -13,6 +13,7 @@ from coordinator.server.settings import ServerSettings
 from tests.protocol.test_authentication import Words, as_
 from tests.ui.chromium import chromium, watched
 
+pytestmark = pytest.mark.slow
 HOSTILE = """<img src=x onerror=alert(1)>"'><script>alert(2)</script>"""
 TABLE = "catalog=iceberg&schema=db&table=shown"
 TABS = ("columns", "files", "partitions", "snapshots", "properties", "statistics", "statements")

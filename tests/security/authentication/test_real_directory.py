@@ -22,9 +22,10 @@ from tests.certificates import authority
 from tests.ldap_server import BASE, GROUPS, PEOPLE, SERVICE, SERVICE_PASSWORD, Directory, ldap_server
 
 # The library leaves sockets to the collector where nobody answers.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"),
+]
 PATTERN = {"ldap.user-bind-pattern": f"uid=${{USER}},{PEOPLE}"}
 MEMBERS = {
     "ldap.user-base-dn": PEOPLE,
