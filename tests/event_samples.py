@@ -48,6 +48,7 @@ IO = QueryIOMetadata(
         operation="INSERT",
         columns=(OutputColumn(column_name="total", column_type="double", source_columns=(PRICE,)),),
         influenced_by=(DAY,),
+        committed_snapshot_id=7_654_321_098_765_432_109,
     ),
 )
 FAILURE = QueryFailureInfo(

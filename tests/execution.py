@@ -26,6 +26,7 @@ class FakeExecution:
     session: Session = field(default_factory=lambda: Session(user="test", query_id=QUERY_ID))
     progress: list[QueryProgress] = field(default_factory=list)
     update_count: int | None = None
+    committed_snapshot: int | None = None
     error: ProcessionError | None = None
     engine: tuple[str, str] | None = None
     operators: list[Operator] = field(default_factory=list)
@@ -43,6 +44,9 @@ class FakeExecution:
 
     def set_update_count(self, count: int) -> None:
         self.update_count = count
+
+    def committed(self, snapshot_id: int) -> None:
+        self.committed_snapshot = snapshot_id
 
     def ran_on(self, engine: str, why: str) -> None:
         self.engine = (engine, why)

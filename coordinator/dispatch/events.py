@@ -153,7 +153,7 @@ def _completed(
         context=_context(query, planned, service),
         metadata=_metadata(query, planned, service, query.state, hide),
         statistics=_statistics(query, planned),
-        io_metadata=_io(planned),
+        io_metadata=_committed(_io(planned), query.committed_snapshot),
         failure_info=_failure(query),
         warnings=tuple(EventWarning(code=w.code, name=w.name, message=query.redact(w.message)) for w in query.warnings),
         execution=execution_info(query, planned),
@@ -227,6 +227,12 @@ def _metadata(
 
 def _io(planned: PlannedStatement | None) -> QueryIOMetadata:
     return QueryIOMetadata() if planned is None or planned.facts is None else planned.facts.io
+
+
+def _committed(io: QueryIOMetadata, snapshot_id: int | None) -> QueryIOMetadata:
+    if io.output is None or snapshot_id is None:
+        return io
+    return replace(io, output=replace(io.output, committed_snapshot_id=snapshot_id))
 
 
 def _statistics(query: Query, planned: PlannedStatement | None) -> QueryStatistics:

@@ -54,6 +54,9 @@ class QueryExecution:
     def set_update_count(self, count: int) -> None:
         self._query.update_count = count
 
+    def committed(self, snapshot_id: int) -> None:
+        self._query.committed_snapshot = snapshot_id
+
     def ran_on(self, engine: str, why: str) -> None:
         self._query.ran_on = (engine, why)
 

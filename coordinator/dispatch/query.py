@@ -99,6 +99,7 @@ class Query:
         self.error: ProcessionError | None = None
         self.progress = QueryProgress(nodes=0)
         self.update_count: int | None = None
+        self.committed_snapshot: int | None = None
         self.output_rows = self.output_bytes = 0
         self.runs_again = 0
         self.ran_on: tuple[str, str] | None = None

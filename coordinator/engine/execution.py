@@ -46,6 +46,10 @@ class Execution(Protocol):
         """The protocol's updateCount."""
         ...
 
+    def committed(self, snapshot_id: int) -> None:
+        """The snapshot with what the statement wrote."""
+        ...
+
     def ran_on(self, engine: str, why: str) -> None:
         """Another engine than the planned one runs it."""
         ...

@@ -260,7 +260,22 @@ class Executor:
             result = run_procedure(procedure, work, context)
         if result.update_count is not None:
             execution.set_update_count(result.update_count)
+        if work.target is not None or is_logged(work):
+            schema, table = work.arguments.get("schema"), work.arguments.get("table_name")
+            if isinstance(table, str):
+                self._note_commit(work.catalog, str(schema), table, execution)
         return result.rows
+
+    def _note_commit(self, catalog: str, schema: str, table: str, execution: Execution) -> None:
+        """For those who are told of the statement; that it succeeded does not hang on it."""
+        tables = self._catalogs.capabilities(catalog).committed
+        try:
+            found = None if tables is None else tables.committed_snapshot(schema, table, execution.query_id)
+        except ProcessionError as error:
+            _LOG.warning("%s: the snapshot that it committed is not known: %s", execution.query_id, error)
+            return
+        if found is not None:
+            execution.committed(found)
 
     def _context(self, catalog: str, execution: Execution) -> ProcedureContext:
         return ProcedureContext(
@@ -295,6 +310,7 @@ class Executor:
             end = partial(self._spark.end_write, write.catalog)
             rows = writer.write(write, WriteContext(context, run, self._spark.new_write_id, end))
         execution.set_update_count(rows)
+        self._note_commit(write.catalog, write.schema, write.table, execution)
         return rows
 
 

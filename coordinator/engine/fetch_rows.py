@@ -315,6 +315,7 @@ class _Progress:
         self.query_id = execution.query_id
         self.session = execution.session
         self.set_update_count = execution.set_update_count
+        self.committed = execution.committed
         self.check_cancelled = execution.check_cancelled
         self.ran_on = execution.ran_on
         self.report_operators = execution.report_operators

@@ -88,13 +88,13 @@ def table_rows(event: QueryCompletedEvent) -> list[Row]:
     io, written = event.io_metadata, event.io_metadata.output
     rows = [
         _table(event, "READ", None, each.catalog_name, each.schema, each.table, (c.name for c in each.columns))
-        | {"snapshot_id": each.snapshot_id}
+        | {"snapshot_id": each.snapshot_id, "committed_snapshot_id": None}
         for each in io.inputs
     ]
     if written is not None:
         named = (column.column_name for column in written.columns)
         row = _table(event, "WRITE", written.operation, written.catalog_name, written.schema, written.table, named)
-        rows.append(row | {"snapshot_id": written.snapshot_id})
+        rows.append(row | {"snapshot_id": written.snapshot_id, "committed_snapshot_id": written.committed_snapshot_id})
     return [row | {"position": position} for position, row in enumerate(rows)]
 
 

@@ -18,6 +18,8 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    inspect,
+    text,
 )
 
 from coordinator.values.migrations import Migration, migrate
@@ -90,6 +92,7 @@ TABLES = Table(
     Column("table_name", Text, nullable=False),
     Column("columns", Text),
     Column("snapshot_id", BigInteger),
+    Column("committed_snapshot_id", BigInteger),
     Column("created", BigInteger, nullable=False),
 )
 PROCEDURES = Table(
@@ -121,7 +124,13 @@ def _first(connection: Connection) -> None:
     METADATA.create_all(connection, [QUERIES, TABLES, PROCEDURES])
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first,)
+def _committed_snapshots(connection: Connection) -> None:
+    known = {column["name"] for column in inspect(connection).get_columns(TABLES.name)}
+    if "committed_snapshot_id" not in known:  # a database that this version began has it from the first step
+        connection.execute(text(f"ALTER TABLE {TABLES.name} ADD COLUMN committed_snapshot_id BIGINT"))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _committed_snapshots)
 """In their order."""
 _LOCK = 0x70726F63
 

@@ -173,12 +173,17 @@ def _details(record: Record) -> dict[str, Any]:
             "table": table["table_name"],
             "columns": json.loads(table["columns"]) if table["columns"] is not None else [],
             # As text: JavaScript's numbers are too short for snapshots.
-            "snapshotId": None if table["snapshot_id"] is None else str(table["snapshot_id"]),
+            "snapshotId": _as_text(table["snapshot_id"]),
+            "committedSnapshotId": _as_text(table["committed_snapshot_id"]),
         }
         for table in record["tables"]
     ]
     plan = None if record["json_plan"] is None else json.loads(record["json_plan"])
     return {"tables": tables, "plan": record["plan"], "jsonPlan": plan}
+
+
+def _as_text(number: int | None) -> str | None:
+    return None if number is None else str(number)
 
 
 def _timestamp(name: str, text: str | None) -> datetime | None:

@@ -15,7 +15,7 @@ from shared.spi.pushdown import Pushdown
 from shared.spi.relation import FileSource, RemoteSource, RowSource
 from shared.spi.row_position import RowPositions
 from shared.spi.table_statistics import AnalyzableCatalog, ColumnBounds, StatisticsSource
-from shared.spi.table_writes import WritableCatalog
+from shared.spi.table_writes import CommittedSnapshots, WritableCatalog
 
 T = TypeVar("T")
 
@@ -30,6 +30,7 @@ class Capabilities:
     """CREATE, ALTER, DROP, COMMENT, TRUNCATE."""
     writes: WritableCatalog | None = None
     """INSERT, CREATE TABLE AS, DELETE, UPDATE and MERGE."""
+    committed: CommittedSnapshots | None = None
     analyze: AnalyzableCatalog | None = None
     statistics: StatisticsSource | None = None
     column_bounds: ColumnBounds | None = None

@@ -122,7 +122,10 @@ class OutputColumn(EventPart, frozen=True, kw_only=True):
 
 
 class QueryOutput(EventPart, frozen=True, kw_only=True):
-    """The table that is written; ``snapshot_id`` is that before the write. ``operation`` is INSERT, MERGE, CALL, …
+    """The table that is written. ``operation`` is INSERT, MERGE, CALL, …
+
+    ``snapshot_id`` is that before the write, ``committed_snapshot_id`` the newest that the statement committed: told at
+    its end, and None where it changed nothing or nobody could tell.
 
     ``influenced_by``: columns that decide which rows are written (filters, joins, groups), and not what is in them.
     """
@@ -134,6 +137,7 @@ class QueryOutput(EventPart, frozen=True, kw_only=True):
     columns: tuple[OutputColumn, ...] = ()
     influenced_by: tuple[SourceColumn, ...] = ()
     snapshot_id: int | None = None
+    committed_snapshot_id: int | None = None
     created: bool = False
 
 

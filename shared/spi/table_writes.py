@@ -87,3 +87,11 @@ class WritableCatalog(Protocol):
     def write(self, write: TableWrite, context: WriteContext) -> int:
         """Rows written, deleted or changed, exactly. All or nothing; raises ProcessionError."""
         ...
+
+
+class CommittedSnapshots(Protocol):
+    """A connector whose tables tell which of their snapshots a statement committed."""
+
+    def committed_snapshot(self, schema: str, table: str, query_id: str) -> int | None:
+        """The newest one; None where the statement changed nothing. Raises ProcessionError."""
+        ...

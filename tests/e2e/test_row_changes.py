@@ -17,6 +17,9 @@ from tests.e2e.test_faults import TASK_PER_FILE, data_files, eventually, in_back
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = "SELECT n AS id, n % 4 AS p, 'row ' || cast(n AS varchar) AS s, cast(n AS decimal(12,2)) AS d"
+COMMITTED = (
+    "SELECT committed_snapshot_id FROM system.history.tables_written WHERE \"table\" = 'busy' AND operation = 'INSERT'"
+)
 MODES = {
     "merged": "WITH (partitioning = ARRAY['p'])",
     "copied": "WITH (partitioning = ARRAY['p'], delete_mode = 'copy-on-write', "
@@ -103,7 +106,8 @@ def test_refusals(run: Callable[[str], Any]) -> None:
     assert run("SELECT * FROM strict") == [[1, "x"]]
 
 
-def test_statements_at_the_same_time_all_count(run: Callable[[str], Any]) -> None:
+def test_statements_at_the_same_time_all_count(service: Service, run: Callable[[str], Any]) -> None:
+    """Each has a snapshot of its own, which the history tells."""
     run("CREATE TABLE busy (a bigint) WITH (commit_retries = 20)")
     counts: list[Any] = []
 
@@ -120,6 +124,9 @@ def test_statements_at_the_same_time_all_count(run: Callable[[str], Any]) -> Non
         thread.join(timeout=300)
     assert sorted(counts) == [[[1]], [[2]], [[3]], [[4]]]
     assert run("SELECT count(*) FROM busy") == [[10]]
+    snapshots = {s.snapshot_id for s in service.lake().load_table("changed.busy").metadata.snapshots}
+    assert len(snapshots) == 4
+    eventually(lambda: {row[0] for row in run(COMMITTED)} == snapshots, 60)
 
 
 def test_an_update_outlives_a_compaction_of_its_files(service: Service, run: Callable[[str], Any]) -> None:

@@ -87,6 +87,22 @@ def test_system_history_is_sql_over_the_same(quiet_service: Service) -> None:
     assert "TableScan" in plans[0][0]
 
 
+def test_a_commit_is_told_with_its_snapshot(quiet_service: Service) -> None:
+    name, source = f"committed_{uuid.uuid4().hex}", f"test-{uuid.uuid4().hex}"
+    table = quiet_service.create(name, [pa.table({"id": pa.array([1, 2], pa.int64())})] * 3)
+    before = table.metadata.current_snapshot_id
+    quiet_service.execute(f"CALL iceberg.system.rewrite_manifests('db', '{name}')", source=source)
+    quiet_service.execute(f"CALL iceberg.system.expire_snapshots('db', '{name}')", source=source)
+    settled(quiet_service, f"/v1/history?source={source}", 2)
+    after = quiet_service.lake().load_table(f"db.{name}").metadata.current_snapshot_id
+    assert after != before
+    written = quiet_service.execute(
+        "SELECT operation, committed_snapshot_id FROM system.history.tables_written "
+        f"WHERE \"table\" = '{name}' ORDER BY created"
+    )
+    assert written == [["CALL rewrite_manifests", after], ["CALL expire_snapshots", None]]
+
+
 def test_wrong_questions_are_refused(quiet_service: Service) -> None:
     for query, problem in (
         ("limit=0", "limit"),

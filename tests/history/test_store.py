@@ -246,6 +246,21 @@ def test_migrations_run_once_and_a_newer_database_is_refused(address: str) -> No
         HistoryStore(address)
 
 
+def test_a_database_of_the_first_version_gets_what_came_later(address: str) -> None:
+    HistoryStore(address).close()
+    engine = sa.create_engine(address)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE history_tables DROP COLUMN committed_snapshot_id")
+        connection.exec_driver_sql("DELETE FROM history_migrations WHERE number > 1")
+    engine.dispose()
+    store = HistoryStore(address)
+    HistoryRecorder(store, SETTINGS, "node-1").receive([completed("writes")])
+    found = HistoryReader(store.engine).one("writes", everybody)
+    assert found is not None
+    assert [table["committed_snapshot_id"] for table in found["tables"]][-1] == 7_654_321_098_765_432_109
+    store.close()
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab")), max_size=12), st.integers(1, 5))
 def test_pages_are_the_sorted_list(tmp_path: Path, drawn: list[tuple[int, str]], limit: int) -> None:

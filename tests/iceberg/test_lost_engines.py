@@ -8,8 +8,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.tables import writing
-from coordinator.connectors.iceberg.tables.writing import QUERY_ID, write
+from coordinator.connectors.iceberg.tables.writing import write
 from coordinator.engine.spark.failures import spark_gone
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import TableWrite, WriteContext

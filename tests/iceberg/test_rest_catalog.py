@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
-from coordinator.connectors.iceberg.tables.writing import QUERY_ID
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.catalog_changes import (

@@ -9,7 +9,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from coordinator.connectors.iceberg.tables.writing import QUERY_ID, write
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
+from coordinator.connectors.iceberg.tables.writing import write
 from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coordinator.connectors.iceberg.tables.writing import QUERY_ID
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows, WriteRows
 from shared.spi.procedure import ProcedureContext

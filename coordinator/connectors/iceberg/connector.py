@@ -29,6 +29,7 @@ from coordinator.connectors.iceberg.row_position import look_up_template, row_po
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.snapshots.own import own_snapshots
 from coordinator.connectors.iceberg.snapshots.time_travel import reference_of, snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
@@ -39,6 +40,7 @@ from coordinator.connectors.iceberg.tables import ddl, writing
 from coordinator.connectors.iceberg.tables.definitions import schema_definition, table_definition
 from coordinator.connectors.iceberg.tables.shared_records import share, take_over
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
+from coordinator.connectors.iceberg.tables.targets import target_of
 from coordinator.connectors.iceberg.tables.work_records import WorkRecords
 from coordinator.connectors.iceberg.tables.write_audit import PROPERTIES as WAP_PROPERTIES
 from coordinator.connectors.iceberg.tables.write_audit import branch_to_read
@@ -98,6 +100,7 @@ class IcebergConnector:
             materialized_views=self,
             changes=self,
             writes=self,
+            committed=self,
             analyze=self,
             statistics=self,
             column_bounds=self,
@@ -356,6 +359,10 @@ class IcebergConnector:
         if self._grants is not None and write.creation is not None:
             self._grants.follow(write.creation, context.procedure.session.user)
         return rows
+
+    def committed_snapshot(self, schema: str, table: str, query_id: str) -> int | None:
+        own = own_snapshots(target_of(self.tables_of, schema, table)[0], query_id)
+        return own[-1].snapshot_id if own else None
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
         with mapped(scan.table.connectorId):

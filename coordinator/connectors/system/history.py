@@ -56,7 +56,7 @@ _FIELDS = {
 """Names of records for names of columns that are others."""
 _OF_TABLES = "query_id, user, catalog, schema, table, columns array(varchar), snapshot_id bigint, created timestamp"
 _READ = typed(_OF_TABLES)
-_WRITTEN = typed(_OF_TABLES + ", operation")
+_WRITTEN = typed(_OF_TABLES + ", operation, committed_snapshot_id bigint")
 _PLANS = typed("query_id, plan, json_plan")
 _PROCEDURES = typed(
     "query_id, node_id, procedure, table, user, state, started timestamp, end timestamp, phase, completed bigint, "

@@ -179,6 +179,8 @@ def _output(
     lineage = _column_lineage(table, naming)
     if lineage["fields"] or lineage["dataset"]:
         facets["columnLineage"] = lineage
+    if table.committed_snapshot_id is not None:
+        facets["version"] = {"datasetVersion": str(table.committed_snapshot_id)}
     if table.created:
         facets["lifecycleStateChange"] = {"lifecycleStateChange": "CREATE"}
     made: dict[str, object] = {

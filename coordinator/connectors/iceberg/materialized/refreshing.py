@@ -21,8 +21,9 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.materialized.changes import current_id, same_rows, snapshots_since
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.own import own_snapshots
 from coordinator.connectors.iceberg.snapshots.references import main_at
-from coordinator.connectors.iceberg.tables.writing import QUERY_ID, write_rows
+from coordinator.connectors.iceberg.tables.writing import write_rows
 from coordinator.connectors.iceberg.views.catalog_views import view_of, view_store
 from coordinator.connectors.iceberg.views.store import ViewStore
 from shared.errors import ErrorCode, ProcessionError
@@ -90,7 +91,7 @@ def _publish(
     context: WriteContext,
 ) -> None:
     """``before``: the snapshot of the storage table when the write began, whose rows a write without rows leaves."""
-    own = _own_snapshots(table, context)
+    own = own_snapshots(table, context.query_id)
     newest = own[-1].snapshot_id if own else before
     if not own and (not same_rows(table, before) or (wanted.how == "whole" and _has_rows(table))):
         raise _changed(wanted.view, "was refreshed")
@@ -143,16 +144,6 @@ def _has_rows(table: Table) -> bool:
     snapshot = table.current_snapshot()
     summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
     return summary.get("total-records", "0") != "0"
-
-
-def _own_snapshots(table: Table, context: WriteContext) -> list[Snapshot]:
-    """The newest comes last; none where nothing was to be changed."""
-    found = []
-    for snapshot in table.metadata.snapshots:
-        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
-        if summary.get(QUERY_ID) == context.query_id:
-            found.append(snapshot)
-    return found
 
 
 def _follows(table: Table, own: Sequence[Snapshot], kept: Materialization) -> bool:

@@ -27,6 +27,7 @@ from coordinator.connectors.iceberg.rewrite.equality_conversion import (
 )
 from coordinator.connectors.iceberg.rewrite.writing.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.tables.work_records import TakenOverError
 from coordinator.kernels.tasks import POSITIONS, PositionFiles
 from shared.errors import ErrorCode
@@ -135,7 +136,7 @@ def _commit(call: Call[Arguments], table: Table, conversion: Conversion, made: N
         replaced=made.replaced,
         added=made.files,
         examined={c.data.key: c.data.key in made.data_files for c in conversion.candidates},
-        properties={"engine-name": "procession", "procession.query-id": call.context.session.query_id},
+        properties={"engine-name": "procession", QUERY_ID: call.context.session.query_id},
     ).commit()
     try:
         transaction.commit_transaction()

@@ -11,6 +11,7 @@ from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 from shared.spi.procedure_arguments import Declared, declared_arguments
 
@@ -55,7 +56,7 @@ def answer(call: Call[Arguments]) -> Rows:
             transaction,
             call_id=uuid.uuid4().hex,
             converted=dangling,
-            properties={"engine-name": "procession", "procession.query-id": call.context.session.query_id},
+            properties={"engine-name": "procession", QUERY_ID: call.context.session.query_id},
         ).commit()
         call.context.check_cancelled()
         transaction.commit_transaction()

@@ -13,6 +13,7 @@ from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any
 from coordinator.connectors.iceberg.snapshots.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from shared.spi.procedure import (
     ArgumentError,
     OutputColumn,
@@ -89,7 +90,7 @@ def answer(call: Call[Arguments]) -> Rows:
     replaced = sum(len(group.manifests) for group in groups)
     call.context.report(ProcedureProgress(0, replaced, "rewriting manifests"))
     transaction = table.transaction()
-    properties = {"engine-name": "procession", "procession.query-id": call.context.session.query_id}
+    properties = {"engine-name": "procession", QUERY_ID: call.context.session.query_id}
     producer = RewriteManifests(transaction, groups, properties, order)
     producer.commit()
     call.context.check_cancelled()

@@ -20,6 +20,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID, own_snapshots
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
@@ -35,7 +36,6 @@ from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
 
 logger = logging.getLogger(__name__)
-QUERY_ID = "procession.query-id"
 _MERGED = "spark.merge-into.num-target-rows-"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflicting files|conflict", re.IGNORECASE)
 _LOST = re.compile(r"CommitFailedException|ValidationException|Found conflicting files")
@@ -161,9 +161,10 @@ def _count_ahead(table: Table, write: TableWrite, head: Snapshot | None, context
 
 def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> None:
     """Positions hold while files stay: tell when another commit rewrote some in the moment between."""
-    own = next((s for s in table.metadata.snapshots if _property(s, QUERY_ID) == context.query_id), None)
-    if own is None or not write.by_position:
+    committed = own_snapshots(table, context.query_id)
+    if not committed or not write.by_position:
         return
+    own = committed[0]
     parent = own.parent_snapshot_id
     while parent is not None and parent != write.snapshot_id:
         between = table.snapshot_by_id(parent)
@@ -236,7 +237,7 @@ def _landed(
         time.sleep(pause)
         with suppress(ProcessionError):
             table, _ = target_of(catalog, write.schema, write.table)
-            if any(_property(snapshot, QUERY_ID) == context.query_id for snapshot in table.metadata.snapshots):
+            if own_snapshots(table, context.query_id):
                 return True
             if ended and pause:
                 return False
@@ -254,7 +255,7 @@ def _is_there(catalog: TableCatalog, write: TableWrite, context: WriteContext, l
     except ProcessionError as error:
         message = f"{lost.message}; it cannot be told whether it landed before ({error.message}): look first"
         raise ProcessionError(lost.code, message, retriable=False) from lost
-    return any(_property(snapshot, QUERY_ID) == context.query_id for snapshot in table.metadata.snapshots)
+    return bool(own_snapshots(table, context.query_id))
 
 
 def _ended(context: WriteContext, write_id: str) -> bool:
@@ -292,8 +293,7 @@ def _presto_error(error: ProcessionError, write: TableWrite) -> ProcessionError:
 
 def _rows(table: Table, write: TableWrite, context: WriteContext) -> int:
     """From the summary of the statement's own snapshot; no snapshot means that nothing changed."""
-    own = [s for s in table.metadata.snapshots if _property(s, QUERY_ID) == context.query_id]
-    return sum(_count(_summary(s), write.kind) for s in own)
+    return sum(_count(_summary(s), write.kind) for s in own_snapshots(table, context.query_id))
 
 
 def _count(summary: Mapping[str, str], kind: str) -> int:
@@ -314,7 +314,3 @@ def _newly_deleted(summary: Mapping[str, str]) -> int:
 
 def _summary(snapshot: Snapshot) -> Mapping[str, str]:
     return {} if snapshot.summary is None else snapshot.summary.additional_properties
-
-
-def _property(snapshot: Snapshot, name: str) -> str | None:
-    return _summary(snapshot).get(name)

@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, m
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.snapshots.replace import Carried, ReplaceFiles
 from shared.errors import ErrorCode, ProcessionError
 
@@ -86,7 +87,7 @@ def _stage(
         applied=rewrite.applied,
         carry=carry,
         dangling=rewrite.options.remove_dangling_deletes,
-        properties={"engine-name": "procession", "procession.query-id": query_id},
+        properties={"engine-name": "procession", QUERY_ID: query_id},
     )
     producer.commit()
     return producer
