@@ -16,6 +16,20 @@ def call_text(catalog: str, schema: str, table: str, procedure: str, arguments: 
     return f'CALL "{quoted}".system.{procedure}({listed})'
 
 
+def within(
+    procedure: str, arguments: Mapping[str, object], seconds: float | None, grace: float
+) -> tuple[Mapping[str, object], float | None]:
+    """The arguments of a call that has ``seconds`` (None: no limit), and when it is cancelled if it has not ended.
+
+    A rewrite ends the commit that it has begun, within ``grace``, and begins no other one.
+    """
+    options = arguments.get("options")
+    if seconds is None or procedure != "rewrite_data_files" or not isinstance(options, Mapping):
+        return arguments, seconds
+    limited = {**options, "partial-progress.max-seconds": str(max(1, int(seconds)))}
+    return {**arguments, "options": limited}, seconds + grace
+
+
 def _literal(value: object) -> str:
     match value:
         case str():

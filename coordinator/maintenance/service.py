@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from coordinator.maintenance.calls import call_text
+from coordinator.maintenance.calls import call_text, within
 from coordinator.maintenance.decisions import Step
 from coordinator.maintenance.inspection import Inspection, Inspector
 from coordinator.maintenance.lake import Lake
@@ -267,10 +267,10 @@ class MaintenanceService:
 
     async def _run(self, key: TableKey, step: Step, trigger: str, inspection: Inspection) -> MaintenanceJob:
         assert step.arguments is not None, "only wanted steps run"
-        text = call_text(key.catalog, key.schema, key.table, step.kind, step.arguments)
         started, saved = self._now(), list[MaintenanceJob]()
-        until = open_until(self._settings.window, started)
-        seconds = None if until is None or until.year == datetime.max.year else (until - started).total_seconds()
+        seconds = self._seconds_left(started)
+        arguments, most = within(step.kind, step.arguments, seconds, self._settings.window_grace)
+        text = call_text(key.catalog, key.schema, key.table, step.kind, arguments)
 
         async def begun(query_id: str) -> None:
             saved.append(
@@ -281,7 +281,7 @@ class MaintenanceService:
             )  # fmt: skip
             await asyncio.to_thread(self._store.save_job, saved[-1])
 
-        state, error = await self._outcome(text, begun, seconds)
+        state, error = await self._outcome(text, begun, most)
         if not saved:
             await begun(f"not-started-{started:%Y%m%d%H%M%S%f}")
         if (
@@ -294,6 +294,11 @@ class MaintenanceService:
         await asyncio.to_thread(self._store.save_job, job)
         _LOG.info("maintenance: %s of %s %s%s", step.kind, key, state.lower(), f": {error}" if error else "")
         return job
+
+    def _seconds_left(self, now: datetime) -> float | None:
+        """Until the window closes; None where it never does."""
+        until = open_until(self._settings.window, now)
+        return None if until is None or until.year == datetime.max.year else (until - now).total_seconds()
 
     async def _is_still(self, key: TableKey, marker: str) -> bool:
         """Whether the table is as it was; of one that cannot be asked for, nobody knows."""

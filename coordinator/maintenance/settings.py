@@ -66,6 +66,13 @@ class MaintenanceSettings(Settings):
         description="When jobs may run, such as `Mon-Fri 22:00-05:00 Europe/Berlin; Sat-Sun 00:00-24:00"
         " Europe/Berlin`; always without it.",
     )
+    window_grace: Seconds = Field(
+        300.0,
+        alias="maintenance.window-grace",
+        ge=0,
+        description="How much longer than the window a rewrite may take for the commit that it has begun. It begins no"
+        " other one once the window has closed.",
+    )
     stand_back: bool = Field(
         True,
         alias="maintenance.stand-back",

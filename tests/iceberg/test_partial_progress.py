@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -86,3 +87,31 @@ def test_cancelling_keeps_the_steps_that_landed(lake: Any, options: dict[str, st
         lake.rewrite("t", options)
     assert operations(lake) == ["replace"]
     assert len(lake.rows("t")) == 600
+
+
+def test_once_its_time_is_over_no_commit_is_begun(lake: Any, options: dict[str, str]) -> None:
+    """The one that was begun is ended; the next call does the rest."""
+    before = lake.rows("t")
+    lake.workers.before = lambda _kernel, _number: time.sleep(0.6)
+    limited = {**options, "partial-progress.max-seconds": "1", "rewrite-all": "false", "min-input-files": "2"}
+    result = lake.rewrite("t", limited)
+    lake.workers.before = lambda _kernel, _number: None
+    assert operations(lake) == ["replace"]
+    assert (result["rewritten_data_files_count"], result["failed_data_files_count"]) == (4, 0)
+    assert lake.connector.journal.open_entries("lab") == []
+    lake.rewrite("t", {**limited, "partial-progress.max-seconds": "100"})
+    assert len(list(lake.table("t").scan().plan_files())) <= 6
+    assert lake.rows("t") == before
+    assert lake.orphans("t") == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"partial-progress.max-seconds": "0", "partial-progress.enabled": "true"}, "max-seconds"),
+        ({"partial-progress.max-seconds": "5"}, "has no meaning without partial-progress.enabled"),
+    ],
+)
+def test_wrong_limits_are_refused(lake: Any, options: dict[str, str], given: dict[str, str], why: str) -> None:
+    with pytest.raises(ProcessionError, match=why):
+        lake.rewrite("t", given)

@@ -60,12 +60,14 @@ class Answers:
     def __init__(self, states: States) -> None:
         self.states = states
         self.texts: list[str] = []
+        self.seconds: list[float | None] = []
         self.at_once = self.most_at_once = 0
         self.users_wait = False
         self.answer: Callable[[TableKey], Awaitable[None]] | None = None
 
     async def run(self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None = None) -> None:
         self.texts.append(text)
+        self.seconds.append(seconds)
         await begun(f"query-{len(self.texts)}")
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -254,6 +256,10 @@ def test_a_call_that_is_not_done_when_the_window_closes_is_stopped(case: Callabl
     found.answers.answer = slow
     found.work()
     assert found.jobs() == [("a", "STOPPED", "the window closed; what was committed stays")]
+    # It was told to begin no commit after the minute that was left, and could have taken five more for the last one.
+    assert "'partial-progress.max-seconds'" in found.answers.texts[0]
+    assert "'60'" in found.answers.texts[0]
+    assert found.answers.seconds == [360.0]
 
 
 def test_it_stands_back_while_users_wait(case: Callable[..., Case]) -> None:

@@ -30,10 +30,11 @@ _NAMES = frozenset(
         "partial-progress.enabled",
         "partial-progress.max-commits",
         "partial-progress.max-failed-commits",
+        "partial-progress.max-seconds",
         "copy-row-groups",
     }
 )
-_OWN_NAMES = frozenset({"copy-row-groups"})
+_OWN_NAMES = frozenset({"copy-row-groups", "partial-progress.max-seconds"})
 """Options that Iceberg's procedure does not know."""
 Rewriter = Literal["BIN-PACK", "SORT", "Z-ORDER"]
 _SORT_NAMES = frozenset(
@@ -71,6 +72,8 @@ class RewriteOptions:
     partial_progress: bool = False
     max_commits: int = 10
     max_failed_commits: int = 10
+    max_seconds: int | None = None
+    """After so many seconds no further commit is begun."""
     use_starting_sequence_number: bool = True
     copy_row_groups: bool = True
     compression_factor: float = 1.0
@@ -119,6 +122,7 @@ def parse_options(
         partial_progress=_boolean(given, "partial-progress.enabled"),
         max_commits=commits,
         max_failed_commits=_integer(given, "partial-progress.max-failed-commits", commits, least=0),
+        max_seconds=_optional(given, "partial-progress.max-seconds", least=1),
         use_starting_sequence_number=_boolean(given, "use-starting-sequence-number", default=True),
         copy_row_groups=_boolean(given, "copy-row-groups", default=True),
         compression_factor=float(given.get("compression-factor", "1")),
@@ -141,11 +145,12 @@ def option_texts(given: Mapping[str, str], options: RewriteOptions) -> dict[str,
 
 def _check_progress(given: Mapping[str, str]) -> None:
     enabled = _boolean(given, "partial-progress.enabled")
-    for name in ("partial-progress.max-commits", "partial-progress.max-failed-commits"):
-        if name in given and not enabled:
+    for name in sorted(given):
+        if name.startswith("partial-progress.max-") and not enabled:
             raise _invalid(f"{name} has no meaning without partial-progress.enabled")
     _integer(given, "partial-progress.max-commits", 10, least=1)
     _integer(given, "partial-progress.max-failed-commits", 10, least=0)
+    _optional(given, "partial-progress.max-seconds", least=1)
 
 
 def _check_sorting(given: Mapping[str, str]) -> None:

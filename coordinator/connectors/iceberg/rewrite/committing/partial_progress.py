@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
@@ -16,17 +17,28 @@ _FAILED = 3
 
 
 def run_steps(
-    steps: Sequence[Rewrite], step: Callable[[Rewrite], Row], undo: Callable[[Rewrite], None], check: Callable[[], None]
+    steps: Sequence[Rewrite],
+    step: Callable[[Rewrite], Row],
+    undo: Callable[[Rewrite], None],
+    check: Callable[[], None],
+    clock: Callable[[], float] = time.monotonic,
 ) -> Row:
     """The sums of the steps that committed, with the data files of failed ones counted.
 
+    Once ``max-seconds`` are over none begins any more but the first: what is left is for the next call.
     Raises ProcessionError when more steps failed than ``max-failed-commits`` allows or none committed, when the
     outcome of one is unknown, and what ``check`` raises between steps; what was committed stays.
     """
     total = [0] * 6
     failures: list[ProcessionError] = []
+    begun, tried = clock(), 0
     for rewrite in steps:
         check()
+        most = rewrite.options.max_seconds
+        if tried and most is not None and clock() - begun >= most:
+            logger.info("Call %s ends after %d of %d commits: its time is over", rewrite.call_id, tried, len(steps))
+            break
+        tried += 1
         try:
             row = step(rewrite)
         except CommitOutcomeUnknownError:
@@ -41,7 +53,7 @@ def run_steps(
             _check_failures(failures, rewrite.options.max_failed_commits)
             continue
         total = [a + b for a, b in zip(total, row, strict=True)]
-    if failures and len(failures) == len(steps):
+    if failures and len(failures) == tried:
         raise failures[0]
     return total
 
