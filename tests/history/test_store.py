@@ -240,7 +240,10 @@ def test_migrations_run_once_and_a_newer_database_is_refused(address: str) -> No
     with engine.begin() as connection:
         numbers = connection.exec_driver_sql("SELECT number FROM history_migrations").scalars().all()
         assert numbers == list(range(1, len(MIGRATIONS) + 1))
-        connection.exec_driver_sql("INSERT INTO history_migrations VALUES (999, 0)")
+        connection.exec_driver_sql("INSERT INTO history_migrations VALUES (998, 0)")
+    HistoryStore(address).close()  # a newer version has only added something
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO history_migrations_breaking VALUES (999, 0)")
     engine.dispose()
     with pytest.raises(ConfigurationError, match="schema 999, of a newer version"):
         HistoryStore(address)
