@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from coordinator.unparser.scans import RelationOf
-from shared.plan.nodes import JoinNode, PlanNode, TableScanNode
+from shared.plan.nodes import (
+    AggregationNode,
+    EnforceSingleRowNode,
+    GroupingSets,
+    JoinNode,
+    LimitNode,
+    PlanNode,
+    TableScanNode,
+    TopNNode,
+)
 from shared.plan.traversal import sources
 from shared.spi.relation import (
     AppendedRows,
@@ -28,6 +37,8 @@ _DECODED = 16
 """How much larger columns may be once decoded than ``scan_bytes``: what is sorted or joined has to be held."""
 _MOST_PAIRS = 50_000_000
 """Rows that a join without equalities may compare on one core."""
+_ROWS_A_GROUP = 100
+"""As which groups are judged that are joined without equalities: summaries, of which there are few."""
 Engine = Literal["auto", "embedded", "spark"]
 
 
@@ -148,8 +159,27 @@ def _pairs(root: PlanNode, relation_of: RelationOf) -> int:
     found = 0
     for node in _nodes(root):
         if isinstance(node, JoinNode) and not node.criteria:
-            left, right = (sum(_rows(relation_of(s)) for s in scans(side)) for side in (node.left, node.right))
-            found = max(found, left * right)
+            found = max(found, _most_rows(node.left, relation_of) * _most_rows(node.right, relation_of))
+    return found
+
+
+def _most_rows(root: PlanNode, relation_of: RelationOf) -> int:
+    """Rows of the tables below a node, but of what gives one row or a few."""
+    found, stack = 0, [root]
+    while stack:
+        match stack.pop():
+            case EnforceSingleRowNode() | AggregationNode(groupingSets=GroupingSets(groupingKeys=())):
+                found += 1
+            case AggregationNode() as grouped:
+                found += 1 + _most_rows(grouped.source, relation_of) // _ROWS_A_GROUP
+            case LimitNode(count=count) | TopNNode(count=count) as node:
+                found += min(count, _most_rows(node.source, relation_of))
+            case TableScanNode() as scan:
+                found += _rows(relation_of(scan))
+            case JoinNode(criteria=()) as cross:
+                found += _most_rows(cross.left, relation_of) * _most_rows(cross.right, relation_of)
+            case node:
+                stack.extend(sources(node))
     return found
 
 

@@ -36,6 +36,7 @@ _DAYS = (
     date(2024, 12, 30),
 )
 _ODD_REALS = (0.0, 0.1, 1.5, 3e38, float("nan"), 415164.625, 40190.8125)
+_ODD_SUMS = (*map(Decimal, ("0", "0.01", "-0.03", "1", "-2.5", f"{10**31}", f"-{10**31 - 1}", f"{10**29}.99")),)
 _MONEY = pa.decimal128(12, 2)
 _START = datetime(2000, 1, 1)
 
@@ -94,6 +95,8 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "p": pa.array(chosen((Decimal("0.00"), Decimal("2.50"), Decimal("-0.05")), lambda: digits(9, 2)), _MONEY),
             "q": pa.array(chosen((Decimal("0.0000"), Decimal("-0.5000")), lambda: digits(6, 4)), pa.decimal128(6, 4)),
             "w": pa.array(chosen((Decimal("0.5"),), lambda: digits(30, 4)), pa.decimal128(30, 4)),
+            "s": pa.array(chosen(_ODD_SUMS, lambda: digits(by.choice((9, 20, 37)), 2)), pa.decimal128(38, 2)),
+            "v": pa.array(chosen(_ODD_SUMS, lambda: digits(by.choice((12, 25, 38)), 6)), pa.decimal128(38, 6)),
             "x": pa.array(chosen(_DAYS, lambda: moment().date()), pa.date32()),
             "y": pa.array(chosen(_DAYS, lambda: moment().date()), pa.date32()),
             "m": pa.array(moments, pa.timestamp("us")),
@@ -111,7 +114,7 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
 
 TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
-    "q": "decimal(6,4)", "w": "decimal(30,4)", "x": "date", "y": "date", "m": "timestamp", "n": "timestamp",
+    "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date", "m": "timestamp", "n": "timestamp",
     "z": "timestamp with time zone", "b": "boolean", "k": "varchar", "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
@@ -149,7 +152,8 @@ MATHS = (
     "mod(d, 3e0)", "mod(p, q)", "sqrt(d)", "exp(d)", "ln(d)", "log2(d)", "log10(d)", "power(d, 2)", "is_nan(d)",
     "is_finite(d)", "is_infinite(d)", "greatest(i, j)", "least(d, 1e0)", "greatest(t, u)", "least(x, y)",
     "bitwise_and(i, j)",
-    "bitwise_or(i, j)", "bitwise_xor(i, j)", "p / q", "q / p", "w / q", "p / DECIMAL '3.0'", "p % q",
+    "bitwise_or(i, j)", "bitwise_xor(i, j)", "p / q", "q / p", "w / q", "s / s", "s / v", "v / s", "s / p", "p / s", "s / DECIMAL '3'", "v / q", "(s * DECIMAL '1.0000') / s",
+    "CASE WHEN s > 0 THEN v / s ELSE NULL END", "p / DECIMAL '3.0'", "p % q",
     "round(p / q, 2)", "CAST(p AS double) / 3e0", "round(CAST(p AS double), 1)", "floor(d / 10e0)",
 )  # fmt: skip
 DATES = (

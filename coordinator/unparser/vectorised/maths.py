@@ -119,19 +119,38 @@ def _joined(a: Type, b: Type) -> int:
 
 
 def _divide(asked: Asked) -> Form | None:
-    """Whole numbers: the dividend scaled so that the quotient has the result's digits, rounded half away from zero."""
+    """Whole numbers: the dividend scaled so that the quotient has the result's digits, rounded half away from zero.
+
+    Of types with more digits than there is room for, such as sums, only the values that use them all are left to a
+    program.
+    """
     if any(base != "decimal" for base in asked.bases):
         return None
     (a, b), (s, t), scale = asked.arguments, asked.kinds, asked.result.numbers[1]
     shift = scale - s.numbers[1] + t.numbers[1]
+    if shift < 0:
+        return None
     # One digit more: what is divided is doubled for its rounding.
+    a, s, dividend_fits = _narrowed(a, s, _LONG - 1 - max(shift, s.numbers[1]))
+    b, t, divisor_fits = _narrowed(b, t, _LONG - 1 - t.numbers[1])
     digits = max(s.numbers[0] + max(shift, s.numbers[1]), sum(t.numbers)) + 1
-    if shift < 0 or digits > _LONG:
+    if digits > _LONG or min(s.numbers[0] - s.numbers[1], t.numbers[0] - t.numbers[1]) < 0:
         return None
     whole = "BIGINT" if digits <= _SHORT else "HUGEINT"
     n, d = f"abs({_unscaled(a, s, whole)} * CAST({10**shift} AS {whole}))", f"abs({_unscaled(b, t, whole)})"
     sign = f"CASE WHEN ({a} < 0) = ({b} < 0) THEN 1 ELSE -1 END"
-    return Form(_scaled_down(f"((2 * {n} + {d}) // (2 * {d})) * {sign}", digits, scale), (f"({b} <> 0)",))
+    plain = (*dividend_fits, *divisor_fits, f"({b} <> 0)")
+    return Form(_scaled_down(f"((2 * {n} + {d}) // (2 * {d})) * {sign}", digits, scale), plain)
+
+
+def _narrowed(value: str, type_: Type, digits: int) -> tuple[str, Type, tuple[str, ...]]:
+    """A decimal in a type of at most so many digits, and for which values that is right."""
+    precision, scale = type_.numbers
+    if precision <= digits or digits < scale:
+        return value, type_, ()
+    most = f"CAST('{10 ** (digits - scale)}' AS DECIMAL({_LONG}, {scale}))"
+    narrow = f"TRY_CAST({value} AS DECIMAL({digits}, {scale}))"
+    return narrow, Type("decimal", (digits, scale)), (f"({value} > -{most} AND {value} < {most})",)
 
 
 def _unscaled(value: str, type_: Type, whole: str) -> str:
