@@ -67,9 +67,7 @@ class BoundFunction:
     deterministic: bool
 
 
-HIDDEN = frozenset(
-    ["at_timezone", "create_hll", "max_data_size_for_stats", "sum_data_size_for_stats", "with_timezone"]
-)
+HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum_data_size_for_stats", "with_timezone"])
 """Functions that can be called and that SHOW FUNCTIONS leaves out."""
 
 
@@ -117,8 +115,8 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
             functions.setdefault("at_timezone", []).append(hidden)
     # Trino's; Metabase writes it for both families where a question converts time zones.
     placed = (_read("timestamp"), _read("varchar(x)"))
-    result = _read("timestamp with time zone")
-    functions["with_timezone"] = [FunctionSignature("with_timezone", "scalar", placed, result, True, False)]
+    zoned = _read("timestamp with time zone")
+    functions["with_timezone"] = [FunctionSignature("with_timezone", "scalar", placed, zoned, True, False)]
     for name in ("max_data_size_for_stats", "sum_data_size_for_stats"):
         # Hidden too; ANALYZE of other engines writes them out.
         functions[name] = [FunctionSignature(name, "aggregate", (_read("T"),), _read("bigint"), True, False)]
