@@ -67,7 +67,7 @@ class BoundFunction:
     deterministic: bool
 
 
-HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum_data_size_for_stats"])
+HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum_data_size_for_stats", "with_timezone"])
 """Functions that can be called and that SHOW FUNCTIONS leaves out."""
 
 
@@ -113,6 +113,10 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
             taken = (_read(instant), _read(zone))
             hidden = FunctionSignature("at_timezone", "scalar", taken, _read(instant), True, False)
             functions.setdefault("at_timezone", []).append(hidden)
+    # Trino's; Metabase writes it for both families where a question converts time zones.
+    placed = (_read("timestamp"), _read("varchar(x)"))
+    zoned = _read("timestamp with time zone")
+    functions["with_timezone"] = [FunctionSignature("with_timezone", "scalar", placed, zoned, True, False)]
     for name in ("max_data_size_for_stats", "sum_data_size_for_stats"):
         # Hidden too; ANALYZE of other engines writes them out.
         functions[name] = [FunctionSignature(name, "aggregate", (_read("T"),), _read("bigint"), True, False)]

@@ -11,6 +11,7 @@ from coordinator.explain.graphviz import distributed_graphviz, logical_graphviz
 from coordinator.explain.io_format import io_json
 from coordinator.explain.json_format import distributed_json, logical_json
 from coordinator.explain.text import distributed_text, logical_text
+from coordinator.optimizer.cardinality import Estimate
 from coordinator.optimizer.optimize import FiredRule
 from coordinator.sql import ddl_statements as ddl
 from coordinator.sql import statements as sql
@@ -30,9 +31,14 @@ from shared.spi.plan_converter import PlanFormat
 
 
 def plan_explain(
-    statement: Explain, planned: PlannedStatement, fired: tuple[FiredRule, ...], notes: Sequence[str] = ()
+    statement: Explain,
+    planned: PlannedStatement,
+    fired: tuple[FiredRule, ...],
+    notes: Sequence[str] = (),
+    estimate: Estimate | None = None,
 ) -> PlannedStatement:
-    """EXPLAIN of an already planned statement; ``fired`` are the optimizer's rules for VERBOSE, ``notes`` its notes.
+    """EXPLAIN of an already planned statement; ``fired`` are the optimizer's rules for VERBOSE, ``notes`` its notes,
+    ``estimate`` what TYPE IO says of the result.
 
     Plans of TYPE DISTRIBUTED keep their fragments, so that the fragment checkers look at them as at a real query's.
     """
@@ -43,7 +49,7 @@ def plan_explain(
         case ExplainType.VALIDATE:
             return replace(bare, columns=(Column("result", "boolean"),), work=ReturnRows(((True,),)))
         case ExplainType.IO:
-            return _with_text(bare, io_json(planned.logical_plan))
+            return _with_text(bare, io_json(planned.logical_plan, estimate))
         case ExplainType.NATIVE:
             return _native(bare, statement, planned)
         case ExplainType.LOGICAL:

@@ -7,14 +7,21 @@ from typing import Any
 
 from coordinator.explain.json_format import pretty
 from coordinator.explain.table import column_domains, domain_ranges, marker_value, table_name
+from coordinator.optimizer.cardinality import Estimate
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.plan.traversal import walk
 
 
-def io_json(plan: PlanNode | None) -> str:
-    """``{"inputTableColumnInfos": […]}``, each table once a scan."""
+def io_json(plan: PlanNode | None, estimate: Estimate | None = None) -> str:
+    """``{"inputTableColumnInfos": […], "estimate": {…}}``, each table once a scan.
+
+    The estimate is Trino's, which Superset shows as the cost of a query; costs that nobody knows are left out.
+    """
     scans = [] if plan is None else [node for node in walk(plan) if isinstance(node, TableScanNode)]
-    return pretty({"inputTableColumnInfos": [_table(scan) for scan in scans]})
+    shown: dict[str, object] = {"inputTableColumnInfos": [_table(scan) for scan in scans]}
+    if estimate is not None:
+        shown["estimate"] = {"outputRowCount": estimate.rows, "outputSizeInBytes": estimate.bytes}
+    return pretty(shown)
 
 
 def _table(scan: TableScanNode) -> dict[str, object]:

@@ -73,12 +73,13 @@ class Callers:
             )
         except ProblemError as error:
             raise refused(401 if error.text == "User must be set" else error.status, error.text) from error
-        problem = unknown_time_zone(session.time_zone)
-        if problem is not None:
-            raise statement_failure(problem)
         try:
             options = of_cookies(headers.get("cookie"))
-            return Caller(await self._admitted(with_options(session, options)), options)
+            session = with_options(session, options)
+            problem = unknown_time_zone(session.time_zone)
+            if problem is not None:
+                raise problem
+            return Caller(await self._admitted(session), options)
         except ProcessionError as error:
             raise statement_failure(error) from error
 

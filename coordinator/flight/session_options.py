@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from coordinator.flight.failures import invalid
 from coordinator.flight.wire import Fields, message
+from coordinator.server.session import unknown_time_zone
 from coordinator.vocabulary.session_properties import DECLARED, check_value
 from shared.errors import ProcessionError
 from shared.spi.session import Session
@@ -62,6 +63,7 @@ def with_options(session: Session, options: Mapping[str, str]) -> Session:
         session,
         catalog=options.get("catalog", session.catalog),
         schema=options.get("schema", session.schema),
+        time_zone=plain.get("time_zone_id") or session.time_zone,
         properties={**session.properties, **plain},
         catalog_properties=of_catalogs,
     )
@@ -130,6 +132,8 @@ def _problem(name: str, value: str | None, *, known: bool) -> int | None:
         return _INVALID_VALUE
     if value is None or folded not in _DECLARED:
         return None
+    if folded == "time_zone_id" and value and unknown_time_zone(value) is not None:
+        return _INVALID_VALUE
     try:
         check_value(_DECLARED[folded], value)
     except ProcessionError:

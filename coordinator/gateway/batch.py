@@ -74,6 +74,7 @@ def _session(item: BatchItem, session: Session) -> Session:
         session,
         catalog=session.catalog if item.catalog is None else item.catalog,
         schema=session.schema if item.schema is None else item.schema,
+        time_zone=item.session.get("time_zone_id") or session.time_zone,
         properties={**session.properties, **item.session},
     )
 

@@ -19,9 +19,11 @@ from shared.plan.nodes import (
     FilterNode,
     JoinNode,
     LimitNode,
+    OutputNode,
     PlanNode,
     ProjectNode,
     SemiJoinNode,
+    SortNode,
     TableScanNode,
     TopNNode,
     ValuesNode,
@@ -73,6 +75,23 @@ def cardinality(node: PlanNode, table_rows: Mapping[str, int], distinct: Distinc
             return _joined(node, table_rows, distinct)
         case _:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a query's result is expected to have."""
+
+    rows: float
+    bytes: float
+
+
+def result_estimate(root: OutputNode, table_rows: Mapping[str, int], distinct: Distinct = _UNKNOWN) -> Estimate | None:
+    """The rows and bytes of a whole query; None where a part is unknown."""
+    plan = root.source
+    while isinstance(plan, SortNode | ProjectNode):
+        plan = plan.source
+    found = cardinality(plan, table_rows, distinct)
+    return None if found is None else Estimate(found.rows, size(root, found.rows))
 
 
 def size(node: PlanNode, rows: float) -> float:

@@ -9,6 +9,8 @@ from typing import Any
 
 from coordinator.analyzer.constants import evaluate_constant, typed_constant
 from coordinator.connectors.registry import Catalogs
+from coordinator.kernels.functions.zones import zone_name, zone_of
+from coordinator.sql.parse_session import TIME_ZONE_PROPERTY
 from coordinator.sql.statements import (
     Commit,
     Deallocate,
@@ -58,7 +60,20 @@ def plan_set_session(
         raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, message)
     rendered = str(value).lower() if isinstance(value, bool) else str(value)
     check_value(declared, rendered)
+    if declared.name == TIME_ZONE_PROPERTY and rendered:
+        rendered = _known_zone(rendered)
     return session_statement(SessionChange(set_session={".".join(statement.name): rendered}), "SET SESSION")
+
+
+def _known_zone(name: str) -> str:
+    """A zone as headers have it, ``+05:00`` for ``+5``; raises as an unknown one in a header does.
+
+    Every later statement of the session would fail by it, RESET SESSION too.
+    """
+    try:
+        return zone_name(zone_of(name))
+    except ValueError as error:
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Time zone not supported: {name}") from error
 
 
 def _without_meaning(statement: SetSession, session: Session) -> PlannedStatement:

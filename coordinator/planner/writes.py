@@ -114,18 +114,17 @@ def _check_types(source: RelationPlan, columns: Sequence[ColumnMetadata], tree: 
 
 
 def _fits(actual: Type, expected: Type, tree: Query) -> bool:
-    """As Presto has it; and decimals without a fraction in VALUES fit integers, as a CAST of them does.
+    """As Presto has it; and in VALUES decimals without a fraction fit integers, and doubles reals, as by a CAST.
 
-    Python's clients of Trino write every number of a seed as DECIMAL, and dbt makes integer columns for them.
+    Python's client of Trino writes every number of a seed as DECIMAL, for which dbt makes integer columns, and every
+    float as DOUBLE, for which SQLAlchemy's ``Float`` makes columns of type real.
     """
     if can_coerce(actual, expected):
         return True
-    return (
-        isinstance(tree.body, Values)
-        and expected.base in INTEGERS
-        and actual.base == "decimal"
-        and actual.parameters[1] == 0
-    )
+    if not isinstance(tree.body, Values):
+        return False
+    whole = actual.base == "decimal" and actual.parameters[1] == 0
+    return (whole and expected.base in INTEGERS) or (actual.base == "double" and expected.base == "real")
 
 
 def _value_location(tree: Query, position: int) -> ErrorLocation | None:

@@ -249,7 +249,7 @@ def _explain(steps: Steps, statement: sql.Explain, text: str) -> PlannedStatemen
     refuse_to_analyze(statement)
     steps.explaining = not statement.analyze
     planned = _plan(steps, statement.statement, text)
-    return plan_explain(statement, planned, steps.fired, steps.explain_notes())
+    return plan_explain(statement, planned, steps.fired, steps.explain_notes(), steps.estimate(planned.logical_plan))
 
 
 def _execute(steps: Steps, prepared: str, parameters: tuple[str, ...], location: ErrorLocation) -> PlannedStatement:

@@ -10,6 +10,7 @@ from typing import Protocol
 from coordinator.analyzer.context import placed_in_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.fragmenter.fragment import fragment
+from coordinator.optimizer.cardinality import Estimate, result_estimate
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner.guard import guard_of
 from coordinator.planning.statement_facts import Planned
@@ -54,6 +55,8 @@ class Steps:
         self.programs_note: str | None = None
         self.planned: Planned | None = None
         """The plans, for what is told of the statement later."""
+        self.row_counts: tuple[Mapping[str, int], Mapping[str, float]] = ({}, {})
+        """Exact rows by the id of a scan, and distinct values by the name of a variable."""
         self._initial: PlanNode | None = None
 
     @contextmanager
@@ -82,6 +85,7 @@ class Steps:
     ) -> tuple[PlanNode, SubPlan]:
         """The optimized plan and its fragments; both states of the plan are checked."""
         self._check_intermediate(plan)
+        self.row_counts = (table_rows or {}, distinct_values or {})
         with self.verb("optimize"):
             self._initial = plan
             logical, self.fired = optimize(
@@ -114,6 +118,13 @@ class Steps:
         programs = [] if self.programs_note is None else [f"Programs: {self.programs_note}"]
         views = [f"Materialized view {note}" for note in dict.fromkeys(self.view_notes)]
         return [*views, *(f"Late materialization: {note}" for note in self.notes), *engine, *programs]
+
+    def estimate(self, plan: PlanNode | None) -> Estimate | None:
+        """Rows and bytes that a query's result has, from what its tables are known to hold; None where that is not."""
+        if not isinstance(plan, OutputNode):
+            return None
+        late = any(rule.name == "late_materialization" for rule in self.fired)
+        return result_estimate(self.before_late_materialization() if late else plan, *self.row_counts)
 
     def before_late_materialization(self) -> OutputNode:
         """The plan in one pass: that of the last rule before, late materialization being the last of all."""

@@ -93,6 +93,8 @@ def read_match_rules(file: Path, known: PropertiesByName) -> tuple[MatchRule, ..
         for name, value in ((n, v) for rule in rules for n, v in rule.sessionProperties.items()):
             if name not in known:
                 raise ConfigurationError(f"{file}: Unknown session property {name}")
+            if name == "time_zone_id":  # it would count before the zone that every client sends
+                raise ConfigurationError(f"{file}: time_zone_id is for clients to set")
             check_value(known[name], value)
     except ProcessionError as error:
         raise ConfigurationError(f"{file}: {error.message}") from error

@@ -101,7 +101,7 @@ def _asked(request: RequestHeaders, user: str, prepared: PreparedTexts | None) -
         source=request.text(names.SOURCE),
         catalog=catalog,
         schema=schema,
-        time_zone=request.text(names.TIME_ZONE) or "UTC",
+        time_zone=properties.get("time_zone_id") or request.text(names.TIME_ZONE) or "UTC",
         language=request.text(names.LANGUAGE) or "en-US",
         trace_token=request.text(names.TRACE_TOKEN),
         client_info=request.text(names.CLIENT_INFO),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,11 @@ class Substituted:
         return location_of(self.prepared, offset - shift)
 
 
+_COUNTED = ("LIMIT", "OFFSET", "FIRST", "NEXT")
+"""What stands before a number of rows; the grammar has no expression there."""
+_NUMBER = re.compile(r"\s*(?:(?:TINY|SMALL|BIG)?INT(?:EGER)?\s*'(\d+)'|(\d+))\s*", re.ASCII | re.IGNORECASE)
+
+
 def placeholders(text: str) -> list[int]:
     """Where the question marks of a statement stand, in the order of the parameters."""
     if "?" not in text:
@@ -51,13 +57,13 @@ def substitute(prepared: str, parameters: Sequence[str], location: ErrorLocation
     if len(marks) != len(parameters):
         message = f"Incorrect number of parameters: expected {len(marks)} but found {len(parameters)}"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    counted = _after_count_words(prepared) if marks else frozenset()
     parts: list[str] = []
     pieces: list[tuple[int, int, int]] = []
     done = length = 0
     for mark, parameter in zip(marks, parameters, strict=True):
         before = prepared[done:mark]
-        # In parentheses only where it matters: LIMIT takes a bare number.
-        value = parameter if len(Tokens(parameter).words) == 2 else f"({parameter})"
+        value = _put(parameter, counted=mark in counted)
         parts.extend((before, value))
         length += len(before)
         pieces.append((length, length + len(value), mark))
@@ -65,3 +71,21 @@ def substitute(prepared: str, parameters: Sequence[str], location: ErrorLocation
         done = mark + 1
     parts.append(prepared[done:])
     return Substituted(prepared, "".join(parts), tuple(pieces))
+
+
+def _after_count_words(prepared: str) -> frozenset[int]:
+    """Where the question marks stand that are numbers of rows."""
+    tokens = Tokens(prepared)
+    pairs = zip(tokens.words, tokens.words[1:], tokens.starts[1:], strict=False)
+    return frozenset(start for before, word, start in pairs if word == "?" and before in _COUNTED)
+
+
+def _put(parameter: str, *, counted: bool) -> str:
+    """A value as the text that takes the place of its question mark: in parentheses, but for single words.
+
+    The JDBC drivers write an ``int`` as ``INTEGER '2'``; as a number of rows only the number is put in.
+    """
+    number = _NUMBER.fullmatch(parameter) if counted else None
+    if number:
+        return number[1] or number[2]
+    return parameter if len(Tokens(parameter).words) == 2 else f"({parameter})"

@@ -10,7 +10,6 @@ from coordinator.sql.statements import (
     Deallocate,
     Execute,
     ExecuteImmediate,
-    OtherStatement,
     Prepare,
     ResetSession,
     SetSession,
@@ -18,7 +17,10 @@ from coordinator.sql.statements import (
     Statement,
     Use,
 )
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+
+TIME_ZONE_PROPERTY = "time_zone_id"
+"""Trino's name."""
 
 
 def parse_prepare(cursor: Cursor, parse: Callable[[Cursor], Statement]) -> Prepare:
@@ -72,18 +74,25 @@ def parse_deallocate(cursor: Cursor) -> Deallocate:
 
 
 def parse_set(cursor: Cursor) -> Statement:
-    """``SET SESSION [catalog.]name = value``; SET TIME ZONE is known by kind only."""
+    """``SET SESSION [catalog.]name = value``, SET ROLE, and Trino's SET TIME ZONE, which sets a property there too."""
     location = cursor.location
     cursor.require("SET")
     match cursor.require("ROLE", "SESSION", "TIME"):
         case "ROLE":
             return parse_set_role(cursor, location)
         case "TIME":
-            cursor.skip_to_end()
-            return OtherStatement("SET TIME ZONE", location)
+            return _set_time_zone(cursor, location)
     name = _property_name(cursor)
     cursor.require("=")
     return SetSession(name, cursor.read_expression(), location)
+
+
+def _set_time_zone(cursor: Cursor, location: ErrorLocation) -> SetSession | ResetSession:
+    """``ZONE LOCAL``, that of the client, or ``ZONE 'name or offset'``."""
+    cursor.require("ZONE")
+    if cursor.optional("LOCAL"):
+        return ResetSession((TIME_ZONE_PROPERTY,), location)
+    return SetSession((TIME_ZONE_PROPERTY,), cursor.read_expression(), location)
 
 
 def parse_reset(cursor: Cursor) -> ResetSession:

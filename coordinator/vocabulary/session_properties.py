@@ -183,6 +183,7 @@ DECLARED: tuple[SessionProperty, ...] = (
         "Settings of Spark for statements that run there, as name=value,name=value; spark.session-settings allows them",
     ),
     SessionProperty("target_result_size", "varchar", "", "Size of a page of results; empty for the default"),
+    SessionProperty("time_zone_id", "varchar", "", "Time zone of the session; empty for that of the client"),
     SessionProperty(
         "optimizer_inner_join_pushdown_enabled", "boolean", "true", "Let a connector join tables of its own database"
     ),

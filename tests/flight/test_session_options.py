@@ -47,12 +47,14 @@ def test_adbc_sets_catalog_schema_and_properties(flight):
         connection.adbc_connection.set_options(
             **{"adbc.connection.catalog": "Lake", f"{OPTION}engine": "spark", f"{OPTION}iceberg.wap_branch": "audit"}
         )
-        connection.adbc_connection.set_options(**{"adbc.connection.db_schema": "db"})
+        zone = {f"{OPTION}time_zone_id": "Asia/Tokyo"}
+        connection.adbc_connection.set_options(**{"adbc.connection.db_schema": "db"}, **zone)
         cursor.execute("SELECT all")
         cursor.fetchall()
         session = flight.newest().session
         assert (session.catalog, session.schema) == ("lake", "db")
-        assert session.properties == {"engine": "spark"}
+        assert session.time_zone == "Asia/Tokyo"
+        assert session.properties == {"engine": "spark", "time_zone_id": "Asia/Tokyo"}
         assert session.catalog_properties == {"iceberg": {"wap_branch": "audit"}}
         assert connection.adbc_current_catalog == "lake"
         assert connection.adbc_current_db_schema == "db"
@@ -82,12 +84,20 @@ def test_every_form_of_a_value(flight):
             entry("a.list", 5, message((1, "x"))),
             entry("query_max_run_time ", 1, "many"),
             entry("engine", 1, "abacus"),
+            entry("time_zone_id", 1, "Mars/Base"),
             entry("catalog", 1, ""),
             entry("a.b\n", 1, "x\ny"),
         )
     )
     answer, cookie = act(flight.uri, "SetSessionOptions", body)
-    assert errors(answer) == {"a.list": 2, "query_max_run_time": 2, "engine": 2, "catalog": 2, "a.b": 2}
+    assert errors(answer) == {
+        "a.list": 2,
+        "query_max_run_time": 2,
+        "engine": 2,
+        "time_zone_id": 2,
+        "catalog": 2,
+        "a.b": 2,
+    }
     cookie = cookie.partition(";")[0]
     answer, _ = act(flight.uri, "GetSessionOptions", b"", ("cookie", f"other=1; {cookie}"), ("x-presto-catalog", "c"))
     found = {f.text(1): Fields(f.data(2)).text(1) for f in map(Fields, Fields(answer).messages(1))}

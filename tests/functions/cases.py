@@ -166,6 +166,9 @@ DATES: tuple[Case, ...] = (
     ("CAST((TIMESTAMP '2026-10-24 12:00:00 UTC' AT TIME ZONE 'Europe/Berlin') + INTERVAL '1' DAY AS varchar)", "2026-10-25 13:00:00.000 Europe/Berlin"),
     ("CAST(TIMESTAMP '2026-10-24 14:00:00 Europe/Berlin' + INTERVAL '1' DAY AS varchar)", "2026-10-25 13:00:00.000 Europe/Berlin"),
     ("TIMESTAMP '2026-10-26 00:00:00 Europe/Berlin' - TIMESTAMP '2026-10-25 00:00:00 Europe/Berlin'", "1 01:00:00.000"),
+    # Trino's documentation of with_timezone; the second is what Metabase writes to convert a zone.
+    ("CAST(with_timezone(TIMESTAMP '2021-08-01 09:10:11.123', 'America/New_York') AS varchar)", "2021-08-01 09:10:11.123 America/New_York"),
+    ("CAST(at_timezone(with_timezone(TIMESTAMP '2022-11-01 09:08:07.321', 'America/Los_Angeles'), 'Asia/Tokyo') AS varchar)", "2022-11-02 01:08:07.321 Asia/Tokyo"),
     ("hour(at_timezone(TIMESTAMP '2020-01-01 00:00:00 UTC', 'America/New_York'))", 19), ("date_trunc('day', TIMESTAMP '2020-01-01 03:00:00 UTC' AT TIME ZONE 'America/New_York') = TIMESTAMP '2019-12-31 05:00:00 UTC'", True),
     ("current_timezone()", "UTC"), ("TIME '01:02:03' < TIME '01:02:04'", True), ("TIME '23:00:00' + INTERVAL '2' HOUR", "01:00:00.000"), ("INTERVAL '1' DAY * 2", "2 00:00:00.000"), ("CAST(TIME '01:02:03.456' AS varchar)", "01:02:03.456"), ("CAST('01:02:03' AS time)", "01:02:03.000"),
     ("DATE '2020-01-31' + INTERVAL '1' MONTH", "2020-02-29"), ("typeof(now())", "timestamp with time zone"), ("current_date = CAST(now() AS date)", True), ("localtimestamp <= now()", True), ("typeof(localtime)", "time"), ("typeof(current_time)", "time with time zone"), ("current_timestamp = now()", True),

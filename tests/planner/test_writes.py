@@ -265,6 +265,10 @@ def test_not_null_columns_are_told_to_the_writer() -> None:
             "line 1:28: Mismatch at column 1: 'id' is of type bigint but expression is of type decimal(2,1)",
         ),
         (
+            "INSERT INTO strict VALUES (DOUBLE '1', NULL)",
+            "line 1:28: Mismatch at column 1: 'id' is of type bigint but expression is of type double",
+        ),
+        (
             "INSERT INTO strict SELECT 1",
             "line 1:1: Insert query has 1 expression(s) but expected 2 target column(s). Mismatch at column 2: 'small'",
         ),

@@ -283,6 +283,14 @@ def test_known_time_zones(server, zone):
     assert "data" in server.pages("SELECT 1", {"X-Presto-User": "t", "X-Presto-Time-Zone": zone})[-1].json()
 
 
+def test_the_zone_of_the_session_property_counts_before_the_clients(server):
+    headers = {"X-Presto-User": "t", "X-Presto-Time-Zone": "UTC", "X-Presto-Session": "time_zone_id=Asia%2FTokyo"}
+    assert "data" in server.pages("SELECT 1", headers)[-1].json()
+    assert server.planner.sessions[-1].time_zone == "Asia/Tokyo"
+    wrong = headers | {"X-Presto-Session": "time_zone_id=Mars"}
+    assert server.pages("SELECT 1", wrong)[-1].json()["error"]["message"] == "Time zone not supported: Mars"
+
+
 @pytest.mark.slow
 def test_long_polls_end_within_a_second_and_short_ones_at_once(server):
     post = server.post("SELECT slow").json()

@@ -79,6 +79,7 @@ def test_overrides(tmp_path: Path) -> None:
     [
         ({"sessionProperties": {"nothing": "1"}}, "Unknown session property nothing"),
         ({"sessionProperties": {"query_priority": "x"}}, "query_priority"),
+        ({"sessionProperties": {"time_zone_id": "Asia/Tokyo"}}, "time_zone_id is for clients to set"),
         ({"user": "("}, "not a valid regular expression"),
         ({"sessionProperties": {}, "queryType": "SELECT"}, "unknown field `queryType`"),
         ({}, "missing required field `sessionProperties`"),

@@ -18,6 +18,16 @@ def test_values_replace_question_marks_in_order_of_the_text() -> None:
     assert found.text == "CALL a.b('it''s ?', '?', x => (-5))"
 
 
+def test_numbers_of_rows() -> None:
+    """As Python's clients, the JDBC drivers and Go's write an int; what is no number stays, and is refused there."""
+    for value in ("10", "INTEGER '10'", "BIGINT '10'", "bigint  '10' "):
+        found = substitute("SELECT ? FROM t OFFSET ? ROWS FETCH FIRST ? ROWS ONLY", (value,) * 3, START)
+        assert found.text.partition(" FROM ")[2] == "t OFFSET 10 ROWS FETCH FIRST 10 ROWS ONLY", value
+        assert substitute("SELECT 1 LIMIT ?", (value,), START).text == "SELECT 1 LIMIT 10", value
+    for value in ("1 + 1", "INTEGER '-1'", "DOUBLE '1'", "INTEGER '1' + 1"):
+        assert substitute("SELECT 1 LIMIT ?", (value,), START).text == f"SELECT 1 LIMIT ({value})"
+
+
 @pytest.mark.parametrize(("text", "given_count", "expected"), [("SELECT ?", 0, 1), ("SELECT 1", 2, 0)])
 def test_wrong_number(text: str, given_count: int, expected: int) -> None:
     with pytest.raises(ProcessionError) as caught:

@@ -107,6 +107,11 @@ def test_superset(shop: Service) -> None:
     assert ask(newest)[0][:2] == ["2026-01-02", 2]
     read = json.loads(ask("EXPLAIN (TYPE IO, FORMAT JSON) SELECT * FROM visits")[0][0])
     assert [c["table"]["schemaTable"]["table"] for c in read["inputTableColumnInfos"]] == ["visits"]
+    # What its window of a query's cost shows; the table has three rows, a text or array is taken for 32 or 8 bytes.
+    assert read["estimate"] == {"outputRowCount": 3.0, "outputSizeInBytes": 3 * (8.0 + 4 + 8)}
+    joined = "SELECT a.id FROM visits a JOIN visits b ON a.id = b.id ORDER BY 1 LIMIT 2"
+    read = json.loads(ask(f"EXPLAIN (TYPE IO, FORMAT JSON) {joined}")[0][0])
+    assert read["estimate"] == {"outputRowCount": 2.0, "outputSizeInBytes": 16.0}
     assert {"abs", "zip_with"} <= {row[0] for row in ask("SHOW FUNCTIONS")}
     for sql, message in (
         ("SELECT nope FROM visits", "line 1:8: Column 'nope' cannot be resolved"),
@@ -139,6 +144,10 @@ METABASE: dict[str, list[list[Any]]] = {
     ],
     "SELECT count(*), sum(CASE WHEN n_regionkey = 3 THEN 1.00 ELSE 0.0 END), approx_percentile(n_nationkey, 0.5) "
     "FROM nation": [[25, "5.00", 12]],
+    "SELECT n_name FROM nation ORDER BY n_name LIMIT ?": [["ALGERIA"], ["ARGENTINA"]],
+    "SELECT at_timezone(with_timezone(TIMESTAMP '2024-01-01 12:00:00', 'UTC'), 'Asia/Tokyo')": [
+        ["2024-01-01 21:00:00.000 Asia/Tokyo"]
+    ],
     "SELECT from_unixtime(1700000000, 'US/Pacific'), date_add('millisecond', mod(1700000000123, 1000), "
     "from_unixtime(1700000000123 / 1000, 'UTC'))": [
         ["2023-11-14 14:13:20.000 US/Pacific", "2023-11-14 22:13:20.123 UTC"]
@@ -150,7 +159,8 @@ METABASE: dict[str, list[list[Any]]] = {
 def test_metabase_prepared(client: httpx.Client, shop: Service, sql: str) -> None:
     """Everything is a prepared statement, with parameters or without; times are asked for in the report's zone."""
     statement = {"X-Presto-Prepared-Statement": f"statement1={quote(sql)}"}
-    using = " USING 'fran%'" if "?" in sql else ""
+    values = "INTEGER '2'" if sql.endswith("LIMIT ?") else "'fran%'"
+    using = f" USING {values}" if "?" in sql else ""
     assert answer(client, f"EXECUTE statement1{using}", statement) == METABASE[sql]
 
 
