@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from coordinator.unparser.scans import RelationOf
@@ -33,6 +33,8 @@ LOCAL_BYTES = 64 << 20
 """What one query may read of databases and of tpch in the coordinator: a second of one core."""
 _INDIRECT = 8
 """How many times as much it costs to read files through the kernels."""
+_AGAIN = 4
+"""How much less it costs to read the same of a table once more: it is computed once or comes from memory."""
 _DECODED = 16
 """How much larger columns may be once decoded than ``scan_bytes``: what is sorted or joined has to be held."""
 _MOST_PAIRS = 50_000_000
@@ -84,14 +86,16 @@ class _Read:
     others: int = 0
     unknown: bool = False
     only_here: bool = False
+    seen: set[tuple[object, ...]] = field(default_factory=set)
 
     def add(self, relation: Relation) -> str | None:
         """Why only Spark can read it."""
         match relation:
             case CatalogTable(here=ReadHere() as here):
                 self.lakes = True
-                weight = 1 if here.direct else _INDIRECT
-                self.cost, self.cost_rows = self.cost + weight * here.size_bytes, self.cost_rows + weight * here.rows
+                share = self._share(relation, here)
+                self.cost += int(share * here.size_bytes)
+                self.cost_rows += int(share * here.rows)
                 self.size += here.size_bytes
                 self.rows += here.rows
                 self.files += here.files
@@ -109,6 +113,15 @@ class _Read:
             case _:
                 assert_never(relation)
         return None
+
+    def _share(self, relation: CatalogTable, here: ReadHere) -> float:
+        """Of what reading it costs: the same of a table once more, as WITH queries have it, is at hand by then."""
+        read = (relation.parts, relation.snapshot_id, here.size_bytes, here.rows, here.files)
+        weight = 1.0 if here.direct else float(_INDIRECT)
+        if read in self.seen:
+            return weight / _AGAIN
+        self.seen.add(read)
+        return weight
 
     def __str__(self) -> str:
         sent = f" and {format_data_size(self.others)} of other catalogs" if self.others else ""

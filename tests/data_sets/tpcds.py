@@ -12,10 +12,19 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
 
 _PACKAGES = ("duckdb==1.5.5", "duckdb-extension-tpcds==1.5.5")
 _DATE = re.compile(r"'(\d{4}-\d\d-\d\d)'")
+_DECIMAL = re.compile(r"decimal\s*\(\d+,\s*\d+\)", re.IGNORECASE)
 _DAYS = re.compile(r"(d_date) \+ (\d+)\b")
 _GENERATOR = """
 import json, pathlib, sys
@@ -41,6 +50,42 @@ def generate_tpcds(folder: Path, scale: float) -> dict[int, str]:
     queries = {int(number): to_presto(text) for number, text in _read(folder).items()}
     (folder / "queries.json").write_text(json.dumps(queries))
     return queries
+
+
+def load_tables(lake: SqlCatalog, folder: Path, *, doubles: bool = False) -> None:
+    """One Iceberg table a file in the schema ``tpcds``; with ``doubles`` instead of decimals."""
+    lake.create_namespace_if_not_exists("tpcds")
+    for file in sorted(folder.glob("*.parquet")):
+        rows = pq.read_table(file)
+        if doubles:
+            plain = [f.with_type(pa.float64()) if pa.types.is_decimal(f.type) else f for f in rows.schema]
+            rows = rows.cast(pa.schema(plain))
+        lake.create_table(f"tpcds.{file.stem}", schema=rows.schema).append(rows)
+
+
+def counted(rows: Sequence[Sequence[Any]]) -> Counter[tuple[object, ...]]:
+    """Rows without their order; numbers to four decimals, as sums of doubles depend on the order of their rows."""
+    return Counter(tuple(_plain(value) for value in row) for row in rows)
+
+
+def _plain(value: Any) -> object:
+    match value:
+        case bool() | None:
+            return value
+        case int() | float() | Decimal():
+            return round(float(value), 4) + 0.0
+        case str():
+            try:
+                return round(float(value), 4) + 0.0  # the protocol sends decimals as texts
+            except ValueError:
+                return value.rstrip()
+        case _:
+            return str(value)
+
+
+def with_doubles(query: str) -> str:
+    """A query that names no type of decimals."""
+    return _DECIMAL.sub("double", query)
 
 
 def to_presto(query: str) -> str:

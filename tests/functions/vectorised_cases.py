@@ -114,8 +114,9 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
 
 TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
-    "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date", "m": "timestamp", "n": "timestamp",
-    "z": "timestamp with time zone", "b": "boolean", "k": "varchar", "e": "array(bigint)", "f": "array(varchar)",
+    "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date",
+    "m": "timestamp", "n": "timestamp", "z": "timestamp with time zone", "b": "boolean", "k": "varchar",
+    "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
 CASTS = (
@@ -152,7 +153,10 @@ MATHS = (
     "mod(d, 3e0)", "mod(p, q)", "sqrt(d)", "exp(d)", "ln(d)", "log2(d)", "log10(d)", "power(d, 2)", "is_nan(d)",
     "is_finite(d)", "is_infinite(d)", "greatest(i, j)", "least(d, 1e0)", "greatest(t, u)", "least(x, y)",
     "bitwise_and(i, j)",
-    "bitwise_or(i, j)", "bitwise_xor(i, j)", "p / q", "q / p", "w / q", "s / s", "s / v", "v / s", "s / p", "p / s", "s / DECIMAL '3'", "v / q", "(s * DECIMAL '1.0000') / s",
+    "bitwise_or(i, j)", "bitwise_xor(i, j)", "p / q", "q / p", "w / q",
+    "s / s", "s / v", "v / s", "s / p", "p / s", "s / DECIMAL '3'", "v / q", "(s * DECIMAL '1.0000') / s",
+    "round(s)", "round(s, 1)", "round(v, 2)", "round(s / v, 2)", "round(v, 7)",
+    "try_cast(round(s / DECIMAL '50') AS integer)", "try_cast(s AS integer)", "try_cast(v AS bigint)",
     "CASE WHEN s > 0 THEN v / s ELSE NULL END", "p / DECIMAL '3.0'", "p % q",
     "round(p / q, 2)", "CAST(p AS double) / 3e0", "round(CAST(p AS double), 1)", "floor(d / 10e0)",
 )  # fmt: skip

@@ -51,6 +51,14 @@ CASES: list[tuple[str, Relation | None, EngineLimits, bool, str]] = [
     (NATION, _lake(decoded_bytes=5 << 30), LIMITS, False, "it reads 5GB once decoded"),
     (NATION, _lake(decoded_bytes=4 << 30), LIMITS, True, "it reads 10B"),
     (KEYS, _lake(rows=10_000), LIMITS, True, "it reads 20B in 20000 rows of 4 files"),
+    (KEYS, _lake(200 * _MB), LIMITS, True, "it reads 400MB"),  # the same twice
+    (
+        KEYS,
+        _lake(210 * _MB),
+        LIMITS,
+        False,
+        "which counts as 262.50MB and 25 rows",
+    ),
     (PAIRS, _lake(rows=7_000), LIMITS, True, "it reads 20B in 14000 rows of 4 files"),
     (PAIRS, _lake(rows=10_000), LIMITS, False, "it compares 100000000 pairs of rows"),
     (PAIRS, _lake(rows=10_000), EngineLimits("embedded"), True, "the session asks for it"),

@@ -40,10 +40,13 @@ def _round(asked: Asked) -> Form | None:
         wide, factor = f"CAST({value} AS DOUBLE)", double(f"1e{digits}")
         rounded = f"round({wide} * {factor}) / {factor}" if digits else f"round({wide})"
         return Form(f"CASE WHEN abs({wide}) * {factor} < {_WHOLE_DOUBLES} THEN {rounded} ELSE {wide} END")
-    if type_.base != "decimal" or type_.numbers[0] >= _LONG - 1:
+    if type_.base != "decimal":
         return None
+    if digits >= type_.numbers[1]:
+        return Form(value)
+    value, type_, plain = _narrowed(value, type_, _LONG - 2)
     wide = f"CAST({value} AS DECIMAL({_SHORT if type_.numbers[0] < _SHORT else _LONG}, {type_.numbers[1]}))"
-    return Form(f"round({wide}, {min(digits, type_.numbers[1])})")
+    return Form(f"round({wide}, {digits})", plain)
 
 
 def _sign(asked: Asked) -> Form | None:
