@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -18,14 +18,16 @@ from pyiceberg.catalog.rest import (
     Capability,
     Endpoints,
     LoadCredentialsResponse,
+    RegisterTableRequest,
     RestCatalog,
     TableResponse,
 )
 from pyiceberg.catalog.rest.auth import AuthManager, NoopAuthManager
 from pyiceberg.catalog.rest.response import _handle_non_200_response
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableRequest, CommitTableResponse, StagedTable, Table, TableIdentifier
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from requests import HTTPError, PreparedRequest, Response, Session
@@ -36,9 +38,10 @@ from coordinator.connectors.iceberg.rest.commits import committed
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
 from coordinator.connectors.iceberg.rest.token_exchange import ExchangedToken, end_of
 from coordinator.connectors.iceberg.rest.vended_file_io import VendedFileIO
-from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, vended_keys
+from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, is_secret, vended_keys
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from coordinator.connectors.iceberg.table_words import KNOWN_FILE_IO, names_code
+from coordinator.kernels.storage import is_local
 
 _KEPT_TABLES = 256
 _OF_ARROW = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO"})
@@ -101,6 +104,29 @@ class ServedCatalog(RestCatalog):
         return committed(
             lambda headers: self._asked("POST", url, table.config, data=body, headers=headers), self.idempotent
         )
+
+    def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
+        """As PyIceberg's, and also of a table that has columns of types that PyIceberg does not know."""
+        self._check_endpoint(Capability.V1_REGISTER_TABLE)
+        name = self._identifier_to_validated_tuple(identifier)
+        request = RegisterTableRequest(name=name[-1], metadata_location=metadata_location, overwrite=overwrite)
+        url = self.url(Endpoints.register_table, namespace=self._split_identifier_for_path(name)["namespace"])
+        _check(self._asked("POST", url, EMPTY_DICT, data=request.model_dump_json().encode()), 409)
+        return self.load_table(name)
+
+    def alone_reads(self, location: str) -> bool:
+        """Whether only the server has keys for a location that is no table's yet: it lends none for such."""
+        return not is_local(location) and not any(is_secret(key) for key in self.properties)
+
+    def register_unread(self, name: Identifier, metadata_file: str, check: Callable[[TableMetadata], None]) -> Table:
+        """Register a metadata file that the server reads; a table that ``check`` then refuses is forgotten again."""
+        table = self.register_table(name, metadata_file)
+        try:
+            check(table.metadata)
+        except BaseException:
+            self.drop_table(name)
+            raise
+        return table
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         return super()._load_file_io(_without_code(properties), location)
@@ -232,11 +258,11 @@ class ServedCatalog(RestCatalog):
         return answer
 
 
-def _check(answer: Response) -> None:
+def _check(answer: Response, conflict: int = 0) -> None:
     try:
         answer.raise_for_status()
     except HTTPError as error:
-        _handle_non_200_response(error, {404: NoSuchTableError})
+        _handle_non_200_response(error, {404: NoSuchTableError, conflict: TableAlreadyExistsError})
 
 
 def _without_code(properties: Mapping[str, str]) -> dict[str, str]:

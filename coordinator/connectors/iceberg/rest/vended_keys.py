@@ -62,8 +62,13 @@ def _of_stores(properties: Mapping[str, str]) -> dict[str, str]:
     return {k: str(v) for k, v in properties.items() if k.startswith(_STORES) and " " not in k}
 
 
+def is_secret(name: str) -> bool:
+    """Whether a property of the name opens a store."""
+    return name.startswith(_SECRETS) and not name.startswith(_ENDS)
+
+
 def _is_secret(properties: Mapping[str, str]) -> bool:
-    return any(name.startswith(_SECRETS) and not name.startswith(_ENDS) for name in properties)
+    return any(is_secret(name) for name in properties)
 
 
 def _ends(properties: Mapping[str, str]) -> list[float]:
