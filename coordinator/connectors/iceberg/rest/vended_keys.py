@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coordinator.kernels.storage import over, scoped
 
-_STORES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "oss.")
+_STORES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "oss.", "signer.")
 """How the names begin of what opens files; a server's other words are not for readers."""
 _SECRETS = ("s3.access-key-id", "s3.session-token", "client.access-key-id", "gcs.oauth2.token", "adls.sas-token")
 _ENDS = ("s3.session-token-expires-at-ms", "gcs.oauth2.token-expires-at", "adls.sas-token-expires-at-ms")

@@ -321,7 +321,9 @@ def _truncate(catalog: TableCatalog, change: TableTruncation, context: Procedure
         return
     check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.
-    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, *path_of(table, branch)))}")
+    context.workers.run_sql(
+        f"TRUNCATE TABLE {quoted_path((context.catalog, *change.schema.split('.'), *path_of(table, branch)))}"
+    )
 
 
 def _check_updatable(change: TablePropertiesChange) -> None:

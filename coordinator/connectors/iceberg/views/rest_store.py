@@ -62,7 +62,11 @@ class RestViews:
         version = view_version(view, max(v.version_id for v in old.versions) + 1, _NEWEST)
         schema = view_schema(view, max(s.schema_id for s in old.schemas) + 1)
         updates: list[dict[str, object]] = [
-            {"action": "add-schema", "schema": schema.model_dump(mode="json", by_alias=True)},
+            {
+                "action": "add-schema",
+                "schema": schema.model_dump(mode="json", by_alias=True),
+                "last-column-id": schema.highest_field_id,  # Nessie 0.99 asks for it
+            },
             {"action": "add-view-version", "view-version": version.model_dump(mode="json", by_alias=True)},
             {"action": "set-current-view-version", "view-version-id": _NEWEST},
         ]
