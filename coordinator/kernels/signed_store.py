@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any
+from typing import cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import pyarrow as pa
@@ -97,10 +97,10 @@ class SignedRequests:
         answer = _send("POST", self._signer, content, json.dumps(asked).encode())
         if answer.status != 200:
             raise OSError(f"The catalog does not sign {method} of {url.partition('?')[0]}: status {answer.status}")
-        told = json.loads(answer.body)
-        given = {name: ", ".join(values) for name, values in told["headers"].items()}
+        answered = json.loads(answer.body)
+        given = {name: ", ".join(values) for name, values in answered["headers"].items()}
         found = {**{k: v for k, v in headers.items() if k.lower() not in {n.lower() for n in given}}, **given}
-        signed = str(told.get("uri", url))
+        signed = str(answered.get("uri", url))
         if urlsplit(signed)[:2] != urlsplit(url)[:2]:
             raise OSError(f"The catalog signed a request to another host than {urlsplit(url).netloc}")
         with self._lock:
@@ -212,8 +212,8 @@ class _Reading(io.RawIOBase):
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer)).cast("B")
         count = max(0, min(len(view), self._size - self._at))
         if not count:
             return 0
@@ -237,8 +237,8 @@ class _Writing(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
+    def write(self, data: object) -> int:
+        view = memoryview(cast("bytes", data)).cast("B")
         self._held += view
         while len(self._held) > _PART:
             self._send_part(bytes(self._held[:_PART]))
@@ -259,8 +259,8 @@ class _Writing(io.RawIOBase):
 
     def _send_part(self, body: bytes) -> None:
         if self._upload is None:
-            told = ElementTree.fromstring(self._requests.ask("POST", self._path, {"uploads": ""}).body)  # noqa: S314
-            self._upload = next(item.text or "" for item in told.iter() if item.tag.endswith("UploadId"))
+            root = ElementTree.fromstring(self._requests.ask("POST", self._path, {"uploads": ""}).body)  # noqa: S314
+            self._upload = next(item.text or "" for item in root.iter() if item.tag.endswith("UploadId"))
         query = {"partNumber": str(len(self._parts) + 1), "uploadId": self._upload}
         self._parts.append(self._requests.ask("PUT", self._path, query, body).headers["etag"])
 
@@ -293,10 +293,10 @@ def _send(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Ans
 
 
 def _listed(bucket: str, item: ElementTree.Element) -> fs.FileInfo:
-    told = {child.tag.rpartition("}")[2]: child.text or "" for child in item}
-    moment = datetime.fromisoformat(told["LastModified"].replace("Z", "+00:00")).astimezone(UTC)
-    path = f"{bucket}/{told['Key']}"
-    return fs.FileInfo(path, fs.FileType.File, size=int(told["Size"]), mtime=moment)
+    fields = {child.tag.rpartition("}")[2]: child.text or "" for child in item}
+    modified = datetime.fromisoformat(fields["LastModified"].replace("Z", "+00:00")).astimezone(UTC)
+    path = f"{bucket}/{fields['Key']}"
+    return fs.FileInfo(path, fs.FileType.File, size=int(fields["Size"]), mtime=modified)
 
 
 def _code(answer: Answer) -> str:

@@ -234,6 +234,16 @@ def test_procedures(served: Served, version: str) -> None:
         assert served.totals(f"db.{t}") == left
 
 
+def test_nothing_is_left_of_a_table_that_was_not_filled(served: Served) -> None:
+    """What the server does not know of goes by the keys that it lent before the table went."""
+    before = served.files("s3://lake/wh")
+    source = "SELECT IF(orderkey < 59000, 1, CAST(comment AS bigint)) x FROM tpch.tiny.orders"
+    with pytest.raises(prestodb.exceptions.PrestoQueryError, match="Cannot cast"):
+        served.run(f"CREATE TABLE real.db.bad AS {source}")
+    eventually(lambda: served.files("s3://lake/wh") == before, 60)
+    assert served.run("SHOW TABLES FROM real.db LIKE 'bad'") == []
+
+
 def test_columns_are_read_by_position(served: Served) -> None:
     served.run("CREATE TABLE real.db.orders WITH (\"format-version\" = '3') AS SELECT * FROM tpch.tiny.orders")
     sql = "SELECT * FROM {}.orders ORDER BY totalprice DESC LIMIT 3"

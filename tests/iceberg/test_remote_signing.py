@@ -118,6 +118,7 @@ def behind(lake: Any, store: VendingStore, request: pytest.FixtureRequest) -> It
         yield Signed(lake, store, signer, door, address)
         store.app = inner
     assert door.wrong == 0
+    assert not any(b"logintoken" in file.read_bytes() for file in lake.home.rglob("*") if file.is_file())
     assert door.right > 0 or signer.elsewhere
 
 

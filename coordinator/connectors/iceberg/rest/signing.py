@@ -22,12 +22,12 @@ def signed(keys: VendedKeys, catalog: Mapping[str, str], uri: str, login: str | 
     the file. ``login`` is the header that the catalog takes: a signer is only told it at the catalog's own host, and
     only a bearer token, since whoever opens files has it then.
     """
-    told = keys.storage
+    given = keys.storage
     asked = catalog.get(ENABLED, "").lower() == "true"
-    if told.get(ENABLED, "").lower() != "true" or keys.is_vended or (not asked and any(map(is_secret, told))):
+    if given.get(ENABLED, "").lower() != "true" or keys.is_vended or (not asked and any(map(is_secret, given))):
         return keys
-    base = told.get("s3.signer.uri") or told.get("signer.uri") or uri
-    path = told.get("s3.signer.endpoint") or told.get("signer.endpoint") or _USUAL
+    base = given.get("s3.signer.uri") or given.get("signer.uri") or uri
+    path = given.get("s3.signer.endpoint") or given.get("signer.endpoint") or _USUAL
     address = urljoin(base.rstrip("/") + "/", path.lstrip("/"))
     if urlsplit(address)[:2] != urlsplit(uri)[:2]:
         _LOG.warning("requests are not signed by %s: it is not the catalog's own host", urlsplit(address).netloc)
@@ -36,4 +36,4 @@ def signed(keys: VendedKeys, catalog: Mapping[str, str], uri: str, login: str | 
         _LOG.warning("requests are not signed by the catalog: only its token would be passed on, not a password")
         return keys
     signer = {ADDRESS: address, TOKEN: (login or "").removeprefix(_BEARER)}
-    return replace(keys, storage={**told, **signer}, is_vended=True)
+    return replace(keys, storage={**given, **signer}, is_vended=True)
