@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from .errors import KernelError
+from .signed_store import ADDRESS, SignedStore
 
 _LOCAL = re.compile(r"file:/+")
 _S3 = re.compile(r"s3[an]?://")
@@ -119,6 +120,8 @@ def _local() -> fs.FileSystem:
 @lru_cache(maxsize=8)
 def _s3(items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
     options = dict(items)
+    if ADDRESS in options:
+        return fs.PyFileSystem(SignedStore(options))
     names = {
         "access_key": "s3.access-key-id",
         "secret_key": "s3.secret-access-key",

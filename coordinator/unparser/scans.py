@@ -108,11 +108,12 @@ class Scans:
         if self.dialect != "spark":
             schema, table = parts[:2]
             return exp.Table(this=name(table), db=name(schema))
-        tree = exp.Table(this=name(parts[1]), db=name(parts[0]), catalog=name(catalog))
-        if len(parts) > 2:
-            # A metadata table: catalog.schema.table.snapshots and so on.
-            inner = exp.Dot(this=name(parts[1]), expression=name(parts[2]))
-            tree = exp.Table(this=inner, db=name(parts[0]), catalog=name(catalog))
+        # A schema in a schema is several names for Spark, and a metadata table one more: catalog.a.b.table.snapshots.
+        first, *rest = (*parts[0].split("."), *parts[1:])
+        path: exp.Expr = name(rest[0])
+        for part in rest[1:]:
+            path = exp.Dot(this=path, expression=name(part))
+        tree = exp.Table(this=path, db=name(first), catalog=name(catalog))
         if relation.snapshot_id is not None:
             tree.set("version", exp.Version(this="VERSION", kind="AS OF", expression=number(relation.snapshot_id)))
         return tree

@@ -53,6 +53,9 @@ class NativeFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
+class PythonFile(NativeFile):
+    def __init__(self, handle: object, mode: str | None = None) -> None: ...
+
 class BufferReader(NativeFile):
     def __init__(self, data: object) -> None: ...
 

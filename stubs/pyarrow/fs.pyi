@@ -18,8 +18,13 @@ class FileInfo:
     type: FileType
     mtime: datetime | None
     is_file: bool
+    def __init__(
+        self, path: str, type: FileType, *, size: int | None = None, mtime: datetime | None = None
+    ) -> None: ...
 
 class FileSelector:
+    base_dir: str
+    recursive: bool
     def __init__(self, base_dir: str, allow_not_found: bool = False, recursive: bool = False) -> None: ...
 
 class FileSystem:
@@ -45,3 +50,8 @@ class GcsFileSystem(FileSystem):
 
 class HadoopFileSystem(FileSystem):
     def __init__(self, host: str, port: int = 8020) -> None: ...
+
+class FileSystemHandler: ...
+
+class PyFileSystem(FileSystem):
+    def __init__(self, handler: FileSystemHandler) -> None: ...

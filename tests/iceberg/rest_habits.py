@@ -36,6 +36,8 @@ class Habits:
     """Whether a login is good, by its header; others are answered with 401."""
     token: Callable[[dict[str, list[str]]], str] | None = None
     """The token for a form that was sent to ``oauth/tokens``."""
+    sign: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """The answer to a request that is to be signed, at ``aws/s3/sign``; it may raise RefusedError."""
     asked: list[str] = field(default_factory=list)
     """Method and path of every request, with 304 where nothing was sent."""
     authorizations: list[tuple[str, str | None]] = field(default_factory=list)

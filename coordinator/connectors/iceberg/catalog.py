@@ -16,6 +16,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAl
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Identifier
 from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
@@ -169,9 +170,9 @@ class TableCatalog:
             check_property_locations(self.settings, table.properties, *allowed)
 
     def register(self, schema: str, name: str, metadata_file: str, check_folder: Callable[[str], None]) -> Table:
-        """Make a table of an existing metadata file, which is read first; ``check_folder`` refuses its location.
+        """Make a table of an existing metadata file; ``check_folder`` refuses its location. Raises ProcessionError.
 
-        Raises ProcessionError.
+        The file is read first, where the catalog file's keys can read it.
         """
         with mapped(f"{schema}.{name}"):
             catalog = self._connected()
@@ -180,12 +181,18 @@ class TableCatalog:
             if self._open(catalog, schema, name) is not None:
                 raise TableAlreadyExistsError(f"Table {schema}.{name} already exists")
             check_location(self.settings, metadata_file)
+
+            def check(metadata: TableMetadata) -> None:
+                check_location(self.settings, metadata.location)
+                check_property_locations(self.settings, metadata.properties, metadata.location)
+                check_folder(metadata.location)
+
+            full = (*schema.split("."), name)
+            if isinstance(catalog, ServedCatalog) and catalog.alone_reads(metadata_file):
+                return catalog.register_unread(full, metadata_file, check)
             io = catalog._load_file_io(location=metadata_file)
-            metadata = FromInputFile.table_metadata(io.new_input(metadata_file))
-            check_location(self.settings, metadata.location)
-            check_property_locations(self.settings, metadata.properties, metadata.location)
-            check_folder(metadata.location)
-            return catalog.register_table((*schema.split("."), name), metadata_file)
+            check(FromInputFile.table_metadata(io.new_input(metadata_file)))
+            return catalog.register_table(full, metadata_file)
 
     def unregister(self, schema: str, name: str) -> str:
         """Forget a table and keep all its files; the location of its last metadata. Raises ProcessionError."""

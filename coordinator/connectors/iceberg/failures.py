@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 import zlib
@@ -42,6 +43,9 @@ _OF_BROKEN_FILES = (
     SystemError,  # a length below zero in Avro, as PyIceberg's decoder takes it
 )
 """What readers of metadata make of bytes and figures that cannot be."""
+
+_PAGE = re.compile(r"(RESTError \d+): .*?<title>(.{1,200}?)</title>", re.DOTALL | re.IGNORECASE)
+"""What is answered with a page for people, as web servers do before a catalog sees the request: its title tells why."""
 
 
 class CommitOutcomeUnknownError(ProcessionError):
@@ -96,6 +100,8 @@ def _optional_errors() -> tuple[type[BaseException], ...]:
 def _first_line(error: BaseException) -> str:
     # Errors of Thrift services print all their fields.
     text = str(getattr(error, "message", None) or error).strip()
+    if isinstance(error, RESTError) and (page := _PAGE.search(text)):
+        return f"{page[1]}: {' '.join(page[2].split())}"
     return text.splitlines()[0] if text else type(error).__name__
 
 

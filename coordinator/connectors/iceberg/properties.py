@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.metastores.addresses import check_package, m
 from coordinator.connectors.iceberg.object_stores import S3, glue_options, object_store, s3_options
 from coordinator.connectors.iceberg.rest.authentication import AUTH_PROPERTIES, client_auth, read_auth
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
+from coordinator.kernels.signed_store import ENABLED
 from shared.properties import Property
 from shared.units import parse_duration
 
@@ -32,6 +33,7 @@ _OWN = frozenset(
         "iceberg.catalog.password",
         "iceberg.catalog.warehouse",
         "iceberg.rest.uri",
+        "iceberg.rest.view-endpoints-enabled",
         *AUTH_PROPERTIES,
         "hive.metastore.uri",
         "hive.metastore-timeout",
@@ -86,6 +88,7 @@ class IcebergSettings:
     metastore: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     unfinished_quiet_time: float = 60.0
+    has_view_endpoints: bool = False
     write_conflict_retries: int = 3
     allowed_locations: tuple[str, ...] = ()
     allowed_properties: tuple[str, ...] = ()
@@ -128,9 +131,16 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         allowed_locations=_listed(properties, "iceberg.allowed-locations"),
         allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
         admins=_admins(kind, properties),
+        has_view_endpoints=_is_true(properties.get("iceberg.rest.view-endpoints-enabled")),
         is_file=uri is not None and uri.startswith("sqlite"),
         least_ages={name: _least_age(name, properties) for name in ("expire_snapshots", "remove_orphan_files")},
     )
+
+
+def _is_true(entry: Property | None) -> bool:
+    if entry is not None and entry.value.lower() not in ("true", "false"):
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}' (true or false)")
+    return entry is not None and entry.value.lower() == "true"
 
 
 def _admins(kind: CatalogType, properties: Mapping[str, Property]) -> tuple[str, ...] | None:
@@ -146,6 +156,8 @@ def pyiceberg_properties(settings: IcebergSettings) -> dict[str, Any]:
     """What ``pyiceberg.catalog.load_catalog`` takes for the catalog of the same name."""
     auth = client_auth(settings.rest_auth)
     properties = {"type": settings.type, **auth, **settings.metastore, **settings.storage}
+    if settings.type == "rest":
+        properties |= _rest_options(settings)
     if settings.uri is not None:
         properties["uri"] = _with_login(settings)
     if settings.warehouse is not None:
@@ -197,7 +209,7 @@ def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
         case "rest" | "hive" | "glue":
             options["type"] = settings.type
             if settings.type == "rest":
-                options["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
+                options |= _rest_options(settings)
             if settings.uri is not None:
                 options["uri"] = settings.uri
             if settings.type == "glue":
@@ -205,6 +217,16 @@ def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
         case _:
             assert_never(settings.type)
     return options
+
+
+def _rest_options(settings: IcebergSettings) -> dict[str, str]:
+    """What PyIceberg and Iceberg's Java library are told alike: keys are asked for, or signatures where the file says.
+
+    A server that does not list its endpoints is asked for views where the file says so.
+    """
+    signs = settings.storage.get(ENABLED, "").lower() == "true"
+    options = {"header.X-Iceberg-Access-Delegation": "remote-signing" if signs else "vended-credentials"}
+    return options | ({"view-endpoints-supported": "true"} if settings.has_view_endpoints else {})
 
 
 def jdbc_url(uri: str) -> str:
@@ -235,7 +257,7 @@ def sqlalchemy_url(uri: str) -> str:
 
 def _storage_keys() -> frozenset[str]:
     names = {v for v in vars(storage_names).values() if isinstance(v, str) and v.startswith(_STORAGE_PREFIXES)}
-    return frozenset(names | {"s3.path-style-access"} | {f"glue.{name}" for name in _GLUE})
+    return frozenset(names | {"s3.path-style-access", ENABLED} | {f"glue.{name}" for name in _GLUE})
 
 
 def _catalog_type(properties: Mapping[str, Property]) -> CatalogType:

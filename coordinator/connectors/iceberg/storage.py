@@ -14,6 +14,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
+from coordinator.kernels.signed_store import ADDRESS, SignedStore
 from coordinator.kernels.storage import VendedStorage
 
 _HEAD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[^?#]*)([?#].*)", re.DOTALL)
@@ -31,6 +32,11 @@ class ExactFileIO(PyArrowFileIO):
         head, tail = found.groups()
         scheme, netloc, path = PyArrowFileIO.parse_location(head, properties)
         return scheme, netloc, path + tail
+
+    def _initialize_s3_fs(self, netloc: str | None) -> pafs.FileSystem:
+        if ADDRESS in self.properties:
+            return pafs.PyFileSystem(SignedStore(self.properties))
+        return super()._initialize_s3_fs(netloc)
 
 
 EXACT_FILE_IO = f"{__name__}.{ExactFileIO.__name__}"

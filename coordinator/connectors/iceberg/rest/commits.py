@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pyiceberg.catalog.rest.response import _handle_non_200_response
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, NoSuchTableError
 from pyiceberg.table import CommitTableResponse
+from pyiceberg.table.update import SetSnapshotRefUpdate, TableUpdate
 from requests import HTTPError, Response
 from requests.exceptions import ConnectTimeout, RequestException
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
 from coordinator.connectors.iceberg.opaque_types import parse
+from shared.errors import ErrorCode, ProcessionError
 
 _UNKNOWN = (500, 502, 504)
 _LATER = (429, 503)
@@ -42,6 +44,14 @@ def committed(send: Callable[[dict[str, str]], Response], idempotent: bool) -> C
         if answer is None:
             raise CommitStateUnknownException(f"The catalog's answer was lost: {type(error).__name__}") from error
         return _table_response(answer)
+
+
+def check_kept(updates: tuple[TableUpdate, ...], answer: CommitTableResponse) -> None:
+    """Raises ProcessionError for a branch or tag that the server took and left out, as Nessie does."""
+    for update in updates:
+        if isinstance(update, SetSnapshotRefUpdate) and update.ref_name not in answer.metadata.refs:
+            message = f"The catalog's server does not keep the {update.type} '{update.ref_name}' of a table"
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
 def _sent(

@@ -6,10 +6,11 @@ alone, and the outcomes of commits are told apart.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -18,27 +19,32 @@ from pyiceberg.catalog.rest import (
     Capability,
     Endpoints,
     LoadCredentialsResponse,
+    RegisterTableRequest,
     RestCatalog,
     TableResponse,
 )
-from pyiceberg.catalog.rest.auth import AuthManager, NoopAuthManager
+from pyiceberg.catalog.rest.auth import AuthManager, AuthManagerAdapter, NoopAuthManager
 from pyiceberg.catalog.rest.response import _handle_non_200_response
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableRequest, CommitTableResponse, StagedTable, Table, TableIdentifier
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from requests import HTTPError, PreparedRequest, Response, Session
 from requests.auth import AuthBase
 
-from coordinator.connectors.iceberg.opaque_types import parse
-from coordinator.connectors.iceberg.rest.commits import committed
+from coordinator.connectors.iceberg.opaque_types import parse, parse_schema
+from coordinator.connectors.iceberg.rest.commits import check_kept, committed
+from coordinator.connectors.iceberg.rest.signing import signed
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
 from coordinator.connectors.iceberg.rest.token_exchange import ExchangedToken, end_of
 from coordinator.connectors.iceberg.rest.vended_file_io import VendedFileIO
-from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, vended_keys
+from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, is_secret, vended_keys
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from coordinator.connectors.iceberg.table_words import KNOWN_FILE_IO, names_code
+from coordinator.kernels.signed_store import ENABLED
+from coordinator.kernels.storage import is_local
 
 _KEPT_TABLES = 256
 _OF_ARROW = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO"})
@@ -97,10 +103,35 @@ class ServedCatalog(RestCatalog):
         identifier = TableIdentifier(namespace=name[:-1], name=name[-1])
         request = CommitTableRequest(identifier=identifier, requirements=requirements, updates=updates)
         url = self.url(Endpoints.update_table, prefixed=True, **self._split_identifier_for_path(identifier))
-        body = request.model_dump_json().encode()
-        return committed(
+        body = _with_last_column(table, request.model_dump_json())
+        answer = committed(
             lambda headers: self._asked("POST", url, table.config, data=body, headers=headers), self.idempotent
         )
+        check_kept(updates, answer)
+        return answer
+
+    def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
+        """As PyIceberg's, and also of a table that has columns of types that PyIceberg does not know."""
+        self._check_endpoint(Capability.V1_REGISTER_TABLE)
+        name = self._identifier_to_validated_tuple(identifier)
+        request = RegisterTableRequest(name=name[-1], metadata_location=metadata_location, overwrite=overwrite)
+        url = self.url(Endpoints.register_table, namespace=self._split_identifier_for_path(name)["namespace"])
+        _check(self._asked("POST", url, EMPTY_DICT, data=request.model_dump_json().encode()), 409)
+        return self.load_table(name)
+
+    def alone_reads(self, location: str) -> bool:
+        """Whether only the server has keys for a location that is no table's yet: it lends none for such."""
+        return not is_local(location) and not any(is_secret(key) for key in self.properties)
+
+    def register_unread(self, name: Identifier, metadata_file: str, check: Callable[[TableMetadata], None]) -> Table:
+        """Register a metadata file that the server reads; a table that ``check`` then refuses is forgotten again."""
+        table = self.register_table(name, metadata_file)
+        try:
+            check(table.metadata)
+        except BaseException:
+            self.drop_table(name)
+            raise
+        return table
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         return super()._load_file_io(_without_code(properties), location)
@@ -190,14 +221,23 @@ class ServedCatalog(RestCatalog):
 
     def _vended(self, config: Mapping[str, str], credentials: list[Any]) -> VendedKeys:
         listed = [(one.prefix, _without_code(one.config)) for one in credentials]
-        return vended_keys(self.properties, _without_code(config), listed, time.time(), self._clock_ahead)
+        found = vended_keys(self.properties, _without_code(config), listed, time.time(), self._clock_ahead)
+        return signed(found, self.properties, self.uri, self._login(config.get("token")))
+
+    def _login(self, token: str | None) -> str | None:
+        """The header that the catalog's own requests have; ``token`` is of one table."""
+        if token is not None:
+            return f"Bearer {token}"
+        auth = self._session.auth
+        return auth.auth_manager.auth_header() if isinstance(auth, AuthManagerAdapter) else None
 
     def _renewed(self, name: Identifier) -> VendedKeys | None:
         """New keys from the path for them, else with the table itself, where the server has no such path."""
         config = self._configs.get(name, EMPTY_DICT)
         if any(config.get(f"{way}-enabled", "true").lower() == "false" for way in _RENEWAL):
             return None
-        url = self._renewal_path(name, config)
+        signs = config.get(ENABLED, "").lower() == "true"
+        url = None if signs else self._renewal_path(name, config)
         if url is not None:
             answer = self._asked("GET", url, config)
             if answer.ok:
@@ -232,11 +272,24 @@ class ServedCatalog(RestCatalog):
         return answer
 
 
-def _check(answer: Response) -> None:
+def _with_last_column(table: Table, body: str) -> bytes:
+    """Said with every new schema, as Iceberg's Java client does: Nessie 0.99 answers 400 without it."""
+    if '"add-schema"' not in body:
+        return body.encode()
+    request = json.loads(body)
+    last = table.metadata.last_column_id
+    for update in request["updates"]:
+        if update["action"] == "add-schema":
+            last = max(last, parse_schema(json.dumps(update["schema"])).highest_field_id)
+            update["last-column-id"] = last
+    return json.dumps(request).encode()
+
+
+def _check(answer: Response, conflict: int = 0) -> None:
     try:
         answer.raise_for_status()
     except HTTPError as error:
-        _handle_non_200_response(error, {404: NoSuchTableError})
+        _handle_non_200_response(error, {404: NoSuchTableError, conflict: TableAlreadyExistsError})
 
 
 def _without_code(properties: Mapping[str, str]) -> dict[str, str]:

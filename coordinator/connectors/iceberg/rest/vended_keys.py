@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coordinator.kernels.storage import over, scoped
 
-_STORES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "oss.")
+_STORES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "oss.", "signer.")
 """How the names begin of what opens files; a server's other words are not for readers."""
 _SECRETS = ("s3.access-key-id", "s3.session-token", "client.access-key-id", "gcs.oauth2.token", "adls.sas-token")
 _ENDS = ("s3.session-token-expires-at-ms", "gcs.oauth2.token-expires-at", "adls.sas-token-expires-at-ms")
@@ -62,8 +62,13 @@ def _of_stores(properties: Mapping[str, str]) -> dict[str, str]:
     return {k: str(v) for k, v in properties.items() if k.startswith(_STORES) and " " not in k}
 
 
+def is_secret(name: str) -> bool:
+    """Whether a property of the name opens a store."""
+    return name.startswith(_SECRETS) and not name.startswith(_ENDS)
+
+
 def _is_secret(properties: Mapping[str, str]) -> bool:
-    return any(name.startswith(_SECRETS) and not name.startswith(_ENDS) for name in properties)
+    return any(is_secret(name) for name in properties)
 
 
 def _ends(properties: Mapping[str, str]) -> list[float]:

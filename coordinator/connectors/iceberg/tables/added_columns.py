@@ -39,7 +39,7 @@ def stage_partition_fields(transaction: Transaction, column: NewColumn, fields: 
 
 def partition_steps(catalog: str, change: ColumnAddition, fields: Sequence[PartitionField]) -> list[str]:
     """The same in Spark's words, a statement a field."""
-    table = f"ALTER TABLE {quoted_path((catalog, change.schema, change.table))}"
+    table = f"ALTER TABLE {quoted_path((catalog, *change.schema.split('.'), change.table))}"
     name = quoted_name(change.column.name)
     return [f"{table} ADD PARTITION FIELD {_in_spark(field.transform, name)}" for field in fields]
 

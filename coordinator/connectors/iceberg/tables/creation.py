@@ -1,7 +1,7 @@
 """New tables: schema, partition spec, sort order and properties of a TableCreation, and where its files go.
 
 A table of format version 3 is made as version 2 and upgraded by Spark, since PyIceberg does not write version 3; like
-a table that is filled first (CTAS), it has another name until it is complete.
+a table that is filled first (CTAS), it has another name until it is complete. A REST server makes version 3 itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 
-from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.catalog import Catalog, MetastoreCatalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -112,7 +113,7 @@ def create(
                     location=location,
                     partition_spec=new.spec,
                     sort_order=new.order,
-                    properties={**new.properties, **own},
+                    properties={**new.properties, **_version(client, new), **own},
                 )
         except TableAlreadyExistsError as error:
             raise already_exists(catalog.settings.catalog, schema, shown) from error
@@ -142,6 +143,15 @@ def _recorded(catalog: TableCatalog, table: UnfinishedTable) -> Iterator[None]:
         catalog.unfinished.close(record.schema, record.name)
         raise
     catalog.unfinished.close(record.schema, record.name)  # of an unknown outcome it is the next start's
+
+
+def made_by_server(client: Catalog, version: int) -> bool:
+    """Whether a table is made in its format version at once, not as version 2 that is upgraded."""
+    return version < 3 or isinstance(client, RestCatalog)
+
+
+def _version(client: Catalog, new: NewTable) -> dict[str, str]:
+    return {"format-version": str(new.version)} if new.version > 2 and made_by_server(client, new.version) else {}
 
 
 def check_folders(catalog: TableCatalog, new: NewTable, schema: str, name: str) -> None:

@@ -39,6 +39,7 @@ from coordinator.connectors.iceberg.tables.creation import (
     check_location,
     check_name,
     create,
+    made_by_server,
     new_table,
 )
 from coordinator.connectors.iceberg.tables.purge import purge
@@ -206,17 +207,25 @@ def _refuse_others(catalog: TableCatalog, schema: str) -> None:
 
 def _create_table(catalog: TableCatalog, change: TableCreation, context: ProcedureContext) -> None:
     new = new_table(change)
-    if new.version < 3:
+    if made_by_server(catalog.client(), new.version):
         try:
             create(catalog, new, change.schema, change.table, change.table)
         except ProcessionError as error:
             if error.code is not ErrorCode.ALREADY_EXISTS or not change.if_not_exists:
                 raise
+            return
+        try:
+            upgrade(catalog, change.schema, change.table, new.version, context.workers.run_sql)
+        except BaseException:
+            made = catalog.load(change.schema, change.table)
+            if made is not None and made.current_snapshot() is None:  # else somebody has written rows already
+                drop_table(catalog, TableRemoval(change.schema, change.table, if_exists=True))
+            raise
         return
     name = unfinished_name(context)
     create(catalog, new, change.schema, name, change.table)
     try:
-        upgrade(catalog, change.schema, name, context.workers.run_sql)
+        upgrade(catalog, change.schema, name, new.version, context.workers.run_sql)
         appear(catalog, change.schema, name, change.table)
     except BaseException:
         remove_unfinished(catalog, change.schema, name)
@@ -228,9 +237,10 @@ def unfinished_name(context: ProcedureContext) -> str:
     return f"{UNFINISHED}{context.session.query_id}"
 
 
-def upgrade(catalog: TableCatalog, schema: str, name: str, run: Callable[[str], object]) -> None:
-    """Version 2 to 3."""
-    run(property_step(catalog.settings.catalog, schema, name, {"format-version": "3"}))
+def upgrade(catalog: TableCatalog, schema: str, name: str, version: int, run: Callable[[str], object]) -> None:
+    """Version 2 to 3, where ``version`` says 3 and the table is not yet."""
+    if version == 3 and catalog.open(schema, name).format_version < version:
+        run(property_step(catalog.settings.catalog, schema, name, {"format-version": "3"}))
 
 
 def appear(catalog: TableCatalog, schema: str, name: str, shown: str) -> None:
@@ -313,7 +323,9 @@ def _truncate(catalog: TableCatalog, change: TableTruncation, context: Procedure
         return
     check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.
-    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, *path_of(table, branch)))}")
+    context.workers.run_sql(
+        f"TRUNCATE TABLE {quoted_path((context.catalog, *change.schema.split('.'), *path_of(table, branch)))}"
+    )
 
 
 def _check_updatable(change: TablePropertiesChange) -> None:

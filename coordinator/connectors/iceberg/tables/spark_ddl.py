@@ -35,7 +35,7 @@ ColumnStep = ColumnAddition | ColumnRemoval | ColumnRename | ColumnChange | Comm
 
 def column_step(catalog: str, change: ColumnStep) -> str:
     """The statement of one change of columns or comments."""
-    table = f"ALTER TABLE {quoted_path((catalog, change.schema, change.table))}"
+    table = f"ALTER TABLE {quoted_path((catalog, *change.schema.split('.'), change.table))}"
     match change:
         case ColumnAddition(column=column):
             return f"{table} ADD COLUMN {_definition(column)}"
@@ -57,7 +57,7 @@ def column_step(catalog: str, change: ColumnStep) -> str:
 
 def property_step(catalog: str, schema: str, table: str, properties: Mapping[str, str | None]) -> str:
     """SET TBLPROPERTIES, or UNSET where every value is None."""
-    path = f"ALTER TABLE {quoted_path((catalog, schema, table))}"
+    path = f"ALTER TABLE {quoted_path((catalog, *schema.split('.'), table))}"
     if all(value is None for value in properties.values()):
         return f"{path} UNSET TBLPROPERTIES IF EXISTS ({', '.join(quoted_string(name) for name in properties)})"
     given = ", ".join(f"{quoted_string(k)} = {quoted_string(v)}" for k, v in properties.items() if v is not None)

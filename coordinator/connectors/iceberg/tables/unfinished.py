@@ -26,7 +26,8 @@ _TABLES = sa.Table(
     sa.Column("begun_at", sa.String, nullable=False),
 )
 shared_form(_TABLES)
-_OWN_FOLDER = re.compile(r"-[0-9a-f]{32}/?$")
+_OWN_FOLDER = re.compile(r"(-[0-9a-f]{32}|/procession_unfinished_[^/]+)/?$")
+"""As this catalog names folders, and as a REST server does after the name that a table has until it is complete."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,11 @@ class RestViews:
         version = view_version(view, max(v.version_id for v in old.versions) + 1, _NEWEST)
         schema = view_schema(view, max(s.schema_id for s in old.schemas) + 1)
         updates: list[dict[str, object]] = [
-            {"action": "add-schema", "schema": schema.model_dump(mode="json", by_alias=True)},
+            {
+                "action": "add-schema",
+                "schema": schema.model_dump(mode="json", by_alias=True),
+                "last-column-id": schema.highest_field_id,  # Nessie 0.99 asks for it
+            },
             {"action": "add-view-version", "view-version": version.model_dump(mode="json", by_alias=True)},
             {"action": "set-current-view-version", "view-version-id": _NEWEST},
         ]
@@ -72,7 +76,7 @@ class RestViews:
         old = self.load(view.schema, view.name)
         if old is None:
             raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
-        if old != was:  # the specification has no requirement that would say so to the server
+        if _said(old) != _said(was):  # the specification has no requirement that would say so to the server
             raise CommitFailedException(f"view {view.schema}.{view.name} was changed by someone else meanwhile")
         self._commit(view, old, [])
 
@@ -106,6 +110,13 @@ class RestViews:
         if answer.status_code == 409:
             raise ViewAlreadyExistsError(f"{new_schema}.{new_name} already exists")
         _raise(answer)
+
+
+def _said(view: IcebergView) -> object:
+    """What statements made of a view; Nessie keeps the number of its own last commit, of anything, among properties."""
+    others = other_properties(view.properties)
+    own = {name: value for name, value in view.properties.items() if name not in others}
+    return view.view_uuid, view.current_version_id, len(view.versions), own
 
 
 def _raise(answer: Response) -> None:
