@@ -97,10 +97,13 @@ class SignedRequests:
         answer = _send("POST", self._signer, content, json.dumps(asked).encode())
         if answer.status != 200:
             raise OSError(f"The catalog does not sign {method} of {url.partition('?')[0]}: status {answer.status}")
-        answered = json.loads(answer.body)
-        given = {name: ", ".join(values) for name, values in answered["headers"].items()}
+        try:
+            answered = json.loads(answer.body)
+            given = {name: ", ".join(values) for name, values in answered["headers"].items()}
+            signed = str(answered.get("uri", url))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise OSError(f"The catalog's signature of {method} cannot be read: {type(error).__name__}") from error
         found = {**{k: v for k, v in headers.items() if k.lower() not in {n.lower() for n in given}}, **given}
-        signed = str(answered.get("uri", url))
         if urlsplit(signed)[:2] != urlsplit(url)[:2]:
             raise OSError(f"The catalog signed a request to another host than {urlsplit(url).netloc}")
         with self._lock:
@@ -140,7 +143,10 @@ class SignedStore(fs.FileSystemHandler):
             answer = self._requests.ask("HEAD", path)
         except FileNotFoundError:
             return fs.FileInfo(path, fs.FileType.NotFound)
-        return fs.FileInfo(path, fs.FileType.File, size=int(answer.headers["content-length"]))
+        size = answer.headers.get("content-length", "")
+        if not size.isdecimal():
+            raise OSError(f"The store does not tell the size of s3://{path}")
+        return fs.FileInfo(path, fs.FileType.File, size=int(size))
 
     def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
         bucket, _, prefix = selector.base_dir.strip("/").partition("/")

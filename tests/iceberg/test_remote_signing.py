@@ -42,11 +42,14 @@ class Signer:
     asked: Counter[str] = field(default_factory=Counter)
     refused: set[str] = field(default_factory=set)
     elsewhere: str = ""
+    nonsense: dict[str, Any] | None = None
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
         self.asked[body["method"]] += 1
         if body["method"] in self.refused:
             raise RefusedError(403)
+        if self.nonsense is not None:
+            return self.nonsense
         request = AWSRequest(body["method"], body["uri"], {k: v[0] for k, v in body["headers"].items()})
         S3SigV4Auth(KEYS, "s3", body["region"]).add_auth(request)
         return {"uri": self.elsewhere or body["uri"], "headers": {k: [v] for k, v in request.headers.items()}}
@@ -164,7 +167,10 @@ def test_what_the_server_does_not_sign(behind: Signed) -> None:
         filesystem.get_file_info(pafs.FileSelector("lake/files"))
     with pytest.raises(OSError, match="does not sign PUT"), open_new("s3://lake/files/x", behind.options):
         pass
-    behind.signer.refused, behind.signer.elsewhere = set(), "http://127.0.0.1:1/lake/files/x"
+    behind.signer.refused, behind.signer.nonsense = set(), {"headers": "none"}
+    with pytest.raises(OSError, match="signature of DELETE cannot be read"):
+        filesystem.delete_file("lake/files/x")
+    behind.signer.nonsense, behind.signer.elsewhere = None, "http://127.0.0.1:1/lake/files/x"
     with pytest.raises(OSError, match="signed a request to another host"):
         filesystem.delete_file("lake/files/x")
 
