@@ -159,3 +159,46 @@ def test_what_fails_fails_when_it_runs(rule: RuleCases) -> None:
     before, after = rule.planned(RULE, sql)
     assert after is before
     assert rule.rows(after) == []
+
+
+def test_a_branch_of_a_union_is_known_by_its_name(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT name FROM (SELECT n_name AS name, 'n' AS kind FROM nation UNION ALL SELECT r_name, 'r' FROM region) "
+        "WHERE kind = 'r'",
+        """
+        Output[name]
+          Union[name]
+              of n_name
+              of r_name
+            Filter[kind = 'r']
+              Project[n_name, kind := 'n']
+                Scan[nation: n_name]
+            Filter[expr = 'r']
+              Project[r_name, expr := 'r']
+                Scan[region: r_name]
+        """,
+        """
+        Output[name]
+          Union[name]
+              of n_name
+              of r_name
+            Values[n_name, kind: no rows]
+            Project[r_name, expr := 'r']
+              Scan[region: r_name]
+        """,
+    )
+
+
+def test_what_reads_a_column_as_well_is_not_decided(rule: RuleCases) -> None:
+    rule.rests(
+        RULE,
+        "SELECT a FROM (SELECT n_name AS a, n_regionkey + 0 AS b, 1 AS c FROM nation) WHERE b = c",
+        """
+        Output[n_name]
+          Project[n_name]
+            Filter[b = (CAST(c AS bigint))]
+              Project[n_name, b := n_regionkey + 0, c := 1]
+                Scan[nation: n_name, n_regionkey]
+        """,
+    )

@@ -142,7 +142,7 @@ def test_an_outer_join_keeps_its_rows(rule: RuleCases) -> None:
 
 
 def test_a_union_keeps_the_other_branch(rule: RuleCases) -> None:
-    rule.rests(
+    rule.fires(
         RULE,
         "SELECT n_name FROM nation WHERE false UNION ALL SELECT r_name FROM region",
         """
@@ -152,6 +152,89 @@ def test_a_union_keeps_the_other_branch(rule: RuleCases) -> None:
               of r_name
             Values[n_name: no rows]
             Scan[region: r_name]
+        """,
+        """
+        Output[n_name_1]
+          Project[n_name_1 := r_name]
+            Scan[region: r_name]
+        """,
+        first=("remove_trivial_filters", "prune_unreferenced_outputs", "remove_redundant_projections"),
+    )
+
+
+def test_a_union_keeps_its_other_branches(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name FROM nation UNION ALL SELECT n_name FROM nation WHERE false UNION ALL SELECT r_name FROM region",
+        """
+        Output[n_name_2]
+          Union[n_name_2]
+              of n_name
+              of n_name_1
+              of r_name
+            Scan[nation: n_name]
+            Values[n_name_1: no rows]
+            Scan[region: r_name]
+        """,
+        """
+        Output[n_name_2]
+          Union[n_name_2]
+              of n_name
+              of r_name
+            Scan[nation: n_name]
+            Scan[region: r_name]
+        """,
+        first=("remove_trivial_filters", "prune_unreferenced_outputs", "remove_redundant_projections"),
+    )
+
+
+def test_a_union_of_nothing_is_nothing(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name FROM nation WHERE false UNION ALL SELECT r_name FROM region WHERE false",
+        """
+        Output[n_name_1]
+          Union[n_name_1]
+              of n_name
+              of r_name
+            Values[n_name: no rows]
+            Values[r_name: no rows]
+        """,
+        """
+        Output[n_name_1]
+          Values[n_name_1: no rows]
+        """,
+        first=("remove_trivial_filters", "prune_unreferenced_outputs", "remove_redundant_projections"),
+    )
+
+
+def test_a_join_with_nothing_is_nothing(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name FROM nation JOIN (SELECT * FROM region WHERE false) ON n_regionkey = r_regionkey",
+        """
+        Output[n_name]
+          InnerJoin[n_regionkey = r_regionkey] => n_name
+            Scan[nation: n_name, n_regionkey]
+            Values[r_regionkey: no rows]
+        """,
+        """
+        Output[n_name]
+          Values[n_name: no rows]
+        """,
+        first=("remove_trivial_filters", "prune_unreferenced_outputs", "remove_redundant_projections"),
+    )
+
+
+def test_an_outer_join_with_nothing_keeps_its_rows(rule: RuleCases) -> None:
+    rule.rests(
+        RULE,
+        "SELECT n_name, r_name FROM nation LEFT JOIN (SELECT * FROM region WHERE false) ON n_regionkey = r_regionkey",
+        """
+        Output[n_name, r_name]
+          LeftJoin[n_regionkey = r_regionkey] => n_name, r_name
+            Scan[nation: n_name, n_regionkey]
+            Values[r_regionkey, r_name: no rows]
         """,
         first=("remove_trivial_filters", "prune_unreferenced_outputs", "remove_redundant_projections"),
     )

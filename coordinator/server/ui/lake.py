@@ -27,6 +27,10 @@ _TABLES = (
     "SELECT table_name, table_type FROM $catalog.information_schema.tables "
     "WHERE table_schema = $schema ORDER BY table_name"
 )
+_STORED = (
+    "SELECT name, freshness FROM system.metadata.materialized_views "
+    "WHERE catalog_name = $catalog AND schema_name = $schema"
+)
 _KINDS = ("files", "partitions", "snapshots", "refs", "properties")
 _QUESTIONS: dict[str, dict[str, str]] = {
     "columns": {"columns": "DESCRIBE $named", "create": "SHOW CREATE TABLE $named"},
@@ -66,8 +70,13 @@ class LakePages:
             sql = f"SHOW SCHEMAS FROM {identifier(catalog)}"
         else:
             sql = Template(_TABLES).substitute(catalog=identifier(catalog), schema=text(schema))
-        found = await self.statements.rows(request, sql)
-        made = {"catalog": catalog, "schema": schema, "found": found}
+        asked = {"found": sql}
+        if schema:
+            asked["stored"] = Template(_STORED).substitute(catalog=text(catalog), schema=text(schema))
+        found = await self.statements.several(request, asked)
+        # Whoever may not ask for them sees plain views.
+        stored = {} if "stored" not in found else {str(row[0]): str(row[1]) for row in found["stored"].rows}
+        made = {"catalog": catalog, "schema": schema, "found": found["found"], "stored": stored}
         return await self.pages.show(request, "lake.html", "lake", lambda: made)
 
     async def table(self, request: Request) -> Response:
