@@ -1,12 +1,11 @@
 """TPC-DS over Iceberg through the whole service, beside DuckDB over the same files.
 
-``python -m benchmarks.tpcds [SCALE] [ENGINES] [QUERY …]`` (scale 1, ``embedded``, all 99 by default; engines with
-commas between, of ``auto``, ``embedded`` and ``spark``) loads the tables, which DuckDB's generator makes, and sends
-each query of Presto's own benchmark suite over HTTP, checker on, without ANALYZE: once to warm up and once for the
-time. A JSON line a query and engine: seconds of both, their ratio, and ``verdict``: ``same``, ``ties`` (other rows
-than DuckDB's, all of them in the query without its LIMIT), ``different``, or the error. The last line is the summary.
-Aims of issue 19: the 99 in 32 seconds at scale 1, none over 5. The texts come from Maven and the generator from PyPI,
-into the user's cache; none is part of this project.
+``python -m benchmarks.tpcds [--scale 1] [--engine AUTO|EMBEDDED|SPARK] [--rounds 2] [--folder FOLDER] [QUERY …]``. Each
+query is asked over HTTP from POST to the last page, with planning and the native checker, then of DuckDB in this
+process; its rows are compared with DuckDB's, without order. Averages and quotients of decimals are decimals in Presto
+and doubles in DuckDB, so that only ``--doubles`` compares them all. The first round warms up. A JSON line a query:
+seconds of both, their ratio, the engine, the milliseconds of planning and checking, and rows that differ. The last line
+is the summary. FOLDER keeps generated files from run to run.
 """
 
 from __future__ import annotations
