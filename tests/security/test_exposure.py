@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,10 +76,12 @@ def _descendants(parent: int) -> list[int]:
 
 
 def _environments(processes: list[int]) -> dict[str, bytes]:
+    """Of those that have not ended since they were listed; the sidecar has not."""
     found = {}
     for number in processes:
         folder = Path(f"/proc/{number}")
-        found[(folder / "cmdline").read_text()] = (folder / "environ").read_bytes()
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[(folder / "cmdline").read_text()] = (folder / "environ").read_bytes()
     return found
 
 

@@ -214,6 +214,8 @@ def _create_table(catalog: TableCatalog, change: TableCreation, context: Procedu
             if error.code is not ErrorCode.ALREADY_EXISTS or not change.if_not_exists:
                 raise
             return
+        if new.version < 3:
+            return
         try:
             upgrade(catalog, change.schema, change.table, new.version, context.workers.run_sql)
         except BaseException:
