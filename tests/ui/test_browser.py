@@ -40,7 +40,7 @@ def pages(query_id):
 
 
 def test_every_page(browser, service):
-    service.execute("CREATE MATERIALIZED VIEW iceberg.db.kept AS SELECT id FROM iceberg.db.shown")
+    service.execute("CREATE MATERIALIZED VIEW iceberg.db.view_with_rows AS SELECT id FROM iceberg.db.shown")
     service.execute("SELECT count(*) FROM iceberg.db.shown s JOIN iceberg.db.shown t ON s.id = t.id WHERE s.id > 5")
     query_id = service.get("/v1/query")[0]["queryId"]
     dark = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
@@ -56,7 +56,7 @@ def test_every_page(browser, service):
                 assert phone.page.evaluate(wide) <= 0, path
         light.open("lake?catalog=iceberg&schema=db")
         kinds = dict(row.split("\t") for row in light.page.locator("tbody tr").all_inner_texts())
-        assert (kinds["kept"], kinds["shown"]) == ("MATERIALIZED VIEW, STALE", "BASE TABLE")
+        assert (kinds["view_with_rows"], kinds["shown"]) == ("MATERIALIZED VIEW, STALE", "BASE TABLE")
         phone.open(f"query.html?{query_id}")
         phone.check_accessible()
         shown = light.open(f"query.html?{query_id}")
