@@ -271,7 +271,7 @@ class Executor:
         tables = self._catalogs.capabilities(catalog).committed
         try:
             found = None if tables is None else tables.committed_snapshot(schema, table, execution.query_id)
-        except ProcessionError as error:
+        except Exception as error:  # it has landed: told as failed, it would be sent again
             _LOG.warning("%s: the snapshot that it committed is not known: %s", execution.query_id, error)
             return
         if found is not None:
