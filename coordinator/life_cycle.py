@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from coordinator.parts import Parts
 from coordinator.recovering import open_catalogs, recovering
+from coordinator.values.machine import limit_arenas
 
 Running = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -19,6 +20,7 @@ async def running(
 ) -> AsyncIterator[None]:
     """The coordinator at work. ``start_failed`` gets what keeps it from beginning, after what was started has ended."""
     begun = False
+    limit_arenas()  # before threads make more
     try:
         async with _started(parts, maintaining, serving):
             begun = True

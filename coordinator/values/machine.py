@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _GROUPS = "sys/fs/cgroup"
+_M_ARENA_MAX = -8  # malloc.h of glibc
+_ARENAS = 2
 
 
 def machine_memory(root: Path = Path("/")) -> int | None:
@@ -23,6 +28,20 @@ def available_memory(root: Path = Path("/")) -> int | None:
     """
     free = [*_meminfo(root, "MemAvailable"), *_left_in_groups(root)]
     return min(free) if free else None
+
+
+def limit_arenas() -> bool:
+    """Let the C library's malloc have two arenas in this process; True where it took that.
+
+    By default glibc makes up to eight for each core as threads come and go (``mallopt(3)``), and each keeps some 5 MB
+    that are free: 78 MB in a coordinator after 145,000 statements. Who sets MALLOC_ARENA_MAX decides.
+    """
+    if sys.platform != "linux" or os.environ.get("MALLOC_ARENA_MAX"):
+        return False
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS))
+    except (OSError, AttributeError):  # another C library
+        return False
 
 
 def _meminfo(root: Path, name: str) -> Iterator[int]:

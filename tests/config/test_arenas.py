@@ -1,0 +1,51 @@
+"""Threads that come and go leave no arenas of malloc behind (``coordinator/values/machine.py``)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="arenas are glibc's")
+
+_PROGRAM = """
+import ctypes, threading
+from coordinator.values.machine import limit_arenas
+
+limited = limit_arenas()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+together = threading.Barrier(12)
+
+def work():
+    together.wait()
+    assert libc.malloc(ctypes.c_size_t(3000))
+    together.wait()
+
+threads = [threading.Thread(target=work) for _ in range(12)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc.fdopen.restype = ctypes.c_void_p
+libc.malloc_info(0, ctypes.c_void_p(libc.fdopen(1, b"w")))
+libc.fflush(None)
+"""
+
+
+def arenas(**environment: str) -> int:
+    """How many a process has once twelve threads have asked for memory at the same time, by glibc's own account."""
+    variables = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"} | environment
+    command = [sys.executable, "-c", _PROGRAM]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.count("<heap nr=")
+
+
+def test_a_process_has_two() -> None:
+    assert arenas() == 2
+
+
+def test_an_operators_own_number_counts() -> None:
+    assert arenas(MALLOC_ARENA_MAX="3") == 3
