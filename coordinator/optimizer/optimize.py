@@ -24,6 +24,7 @@ from coordinator.optimizer.rules import (
     select_files_of_procedure,
     show_remote_queries,
     simplify_empty_relations,
+    simplify_row_expressions,
 )
 from coordinator.optimizer.rules.late_materialization import rewrite as late_materialization
 from coordinator.vocabulary.identifiers import PlanNodeIds
@@ -54,6 +55,13 @@ RULES: tuple[Rule, ...] = (
         push_negations.rewrite,
         *push_negations.KINDS,
         description="turn NOT of AND, OR and comparisons into terms without it",
+    ),
+    # Before whoever reads the values of conditions.
+    node_rule(
+        "simplify_row_expressions",
+        simplify_row_expressions.rewrite,
+        *simplify_row_expressions.KINDS,
+        description="compute what reads no column",
     ),
     # Early: what is always true or never so must not reach the connector as a domain.
     node_rule(
