@@ -164,11 +164,15 @@ def percentile(values: list[float], share: float) -> float:
     return round(ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000, 2)
 
 
+def children_of(pid: int) -> list[int]:
+    """Of all threads of the process: each child is listed with the thread that made it."""
+    return [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
+
+
 def cpu_seconds(pid: int, *, children: bool) -> float:
     """User and system time so far of a process, or of its live children."""
     if children:
-        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return sum(cpu_seconds(int(child), children=False) for child in listed)
+        return sum(cpu_seconds(child, children=False) for child in children_of(pid))
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -66,11 +66,12 @@ def find_procedure(catalogs: CatalogLookup, catalog: str, name: str) -> Procedur
 
     Raises ProcessionError: the catalog does not exist, or PROCEDURE_NOT_FOUND with the nearest names at its end.
     """
-    procedures = {p.declaration.name: p for p in registered_procedures(catalogs, catalog)}
-    procedure = procedures.get(name)
-    if procedure is None:
-        raise procedure_not_found(PROCEDURE_SCHEMA, name, tuple(procedures))
-    return procedure
+    procedures = registered_procedures(catalogs, catalog)
+    # Own ones last in the tuple, first here.
+    for procedure in reversed(procedures):
+        if procedure.declaration.name == name:
+            return procedure
+    raise procedure_not_found(PROCEDURE_SCHEMA, name, tuple(p.declaration.name for p in procedures))
 
 
 def procedure_not_found(schema: str, name: str, known: tuple[str, ...]) -> ProcessionError:
