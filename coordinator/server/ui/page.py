@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from time import thread_time
 from typing import TypeVar
 
 from fastapi import Request, Response
@@ -16,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from coordinator.server.authentication import authenticated_identity, identity_of
 from coordinator.server.ui import words
 from coordinator.server.ui.form_tokens import FormTokens
+from coordinator.server.ui.pace import Pace
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -31,6 +33,8 @@ HEADERS = {
 }
 T = TypeVar("T")
 FRAGMENT = "x-fragment"
+INTERVALS = "X-Refresh-Intervals"
+"""How many of its intervals a page waits until it asks again."""
 Context = Mapping[str, object]
 
 
@@ -89,6 +93,7 @@ class Pages:
         ``threads`` are for pages alone: who asks for many keeps no statement waiting.
         """
         self._threads, self._login = threads, login
+        self._pace = Pace()
         self._process_forwarded = process_forwarded
         self._templates = make_environment()
         self._common: dict[str, object] = {"version": version, "environment": environment}
@@ -112,7 +117,7 @@ class Pages:
         user = identity_of(request).user
         tag = "" if stamp is None else tag_of(f"{user} {stamp}".encode())
         if fragment and tag and request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=HEADERS | {"ETag": tag})
+            return Response(status_code=304, headers=HEADERS | {"ETag": tag, INTERVALS: f"{self._pace.count(0.0):.1f}"})
         login = self._login if self.is_secure(request) else "name"
         common = self._common | {
             "layout": "fragment.html" if fragment else "layout.html",
@@ -122,11 +127,13 @@ class Pages:
             "user": user if login == "name" or authenticated_identity(request) is not None else "",
             "form_token": self.tokens.of(request),
         }
-        body = await self.aside(lambda: self._render(template, common, make))
-        tag = tag or tag_of(body)
-        if fragment and request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=HEADERS | {"ETag": tag})
-        return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
+        body, seconds = await self.aside(lambda: self._render(template, common, make))
+        headers = HEADERS | {"ETag": tag or tag_of(body)}
+        if fragment:
+            headers[INTERVALS] = f"{self._pace.count(seconds):.1f}"
+            if request.headers.get("if-none-match") == headers["ETag"]:
+                return Response(status_code=304, headers=headers)
+        return Response(body, status, media_type="text/html", headers=headers)
 
     def is_secure(self, request: Request) -> bool:
         """Over TLS, ours or that of a proxy that is believed: elsewhere users say who they are."""
@@ -137,9 +144,11 @@ class Pages:
         """What ``make`` gives on a thread of the pages."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, make)
 
-    def _render(self, template: str, common: Context, make: Callable[[], Context]) -> bytes:
+    def _render(self, template: str, common: Context, make: Callable[[], Context]) -> tuple[bytes, float]:
+        """The page, and the seconds of CPU time that it took."""
+        begun = thread_time()
         text = self._templates.get_template(template).render({**common, **make()})
-        return text.encode("utf-8", "replace")
+        return text.encode("utf-8", "replace"), thread_time() - begun
 
 
 def tag_of(content: bytes) -> str:

@@ -5,6 +5,7 @@
 (() => {
   const slowest = 30;
   let delay = 0;
+  let intervals = 1;
   let tag = "";
 
   function attributes(old, fresh) {
@@ -54,6 +55,7 @@
         location.reload();
         return;
       }
+      intervals = Number(answer.headers.get("X-Refresh-Intervals")) || 1;
       if (answer.status !== 304) {
         if (!answer.ok) throw new Error(String(answer.status));
         tag = answer.headers.get("ETag") || "";
@@ -67,7 +69,7 @@
       say("The server does not answer; trying again");
     }
     const next = Number(document.getElementById("main").dataset.every);
-    if (next) setTimeout(refresh, 1000 * (next + delay));
+    if (next) setTimeout(refresh, 1000 * (next * intervals + delay));
   }
 
   const first = Number(document.getElementById("main").dataset.every);
