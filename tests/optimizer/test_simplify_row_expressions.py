@@ -108,4 +108,3 @@ def test_values(rule: RuleCases, condition: str, value: object) -> None:
     (predicate,) = expressions(node)
     found = [value_of(part) for part in walk_expression(predicate) if isinstance(part, Constant)]
     assert [str(each) if isinstance(value, str) else each for each in found] == [value]
-

@@ -1,7 +1,7 @@
-"""Parts of filters, projections and join conditions that read no column are constants (Presto's SimplifyRowExpressions).
+"""What reads no column in filters, projections and join conditions is a constant (Presto's SimplifyRowExpressions).
 
-``l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY`` compares with ``DATE '1998-09-02'``: workers, databases and engines
-are told the value, and plans that differ in such values alone have one verdict of the native checker.
+``l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY`` compares with ``DATE '1998-09-02'``: workers, databases and
+engines are told the value, and plans that differ in such values alone have one verdict of the native checker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLAIN = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "date", "timestamp", "varchar"}
     | {"varbinary", "interval day to second", "interval year to month"}
 )
-"""Types whose constants every engine and database writes as a literal; a nested one may be longer than what makes it."""
+"""Types whose constants every engine and database writes as a literal; nested ones may be longer than what makes them."""
 _LONGEST = 1 << 10
 """Characters of a constant's block."""
 
