@@ -22,7 +22,7 @@ _PLAIN = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "date", "timestamp", "varchar"}
     | {"varbinary", "interval day to second", "interval year to month"}
 )
-"""Types whose constants every engine and database writes as a literal; nested ones may be longer than what makes them."""
+"""Types whose constants every engine and database writes as a literal; nested ones may be long."""
 _LONGEST = 1 << 10
 """Characters of a constant's block."""
 

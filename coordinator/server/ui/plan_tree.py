@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 WIDTH, HEIGHT, GAP, LEVEL, MARGIN = 284, 62, 16, 92, 12
-_LABEL = 32
+_LABEL = 38
 _TITLE = 4000
 _MOST_NODES = 2000
 _PUSHED = re.compile(r"fileSelection = |:: \[\[|constraint|LAYOUT: |pushed|limit = |filterPredicate = ", re.IGNORECASE)
@@ -56,6 +56,8 @@ class Drawing:
     height: float
     nodes: Sequence[Node]
     edges: Sequence[tuple[float, float, float, float]]
+    box: tuple[int, int] = (WIDTH, HEIGHT)
+    """Width and height of a node."""
 
 
 class NodeStats(msgspec.Struct, frozen=True):
@@ -164,7 +166,7 @@ def _box(raw: PlanNode, hide: Hide, fragment: str | None, verdicts: Verdicts) ->
     whole = "\n".join((identifier, *lines))
     return Node(
         name,
-        identifier.strip().removeprefix("[").removesuffix("]"),
+        _detail(identifier),
         lines,
         _kind(name),
         fragment,
@@ -173,6 +175,26 @@ def _box(raw: PlanNode, hide: Hide, fragment: str | None, verdicts: Verdicts) ->
         "Scan" in name and _PUSHED.search(whole) is not None,
         _numbers(raw.stats),
     )
+
+
+def _detail(identifier: str) -> str:
+    """An identifier without the brackets of its parts.
+
+    >>> _detail("[1] [sum DESC_NULLS_LAST]"), _detail("[HASH] (a)"), _detail("[layout='Optional[x]']")
+    ('1 sum DESC_NULLS_LAST', 'HASH (a)', "layout='Optional[x]'")
+    """
+    parts, rest = [], identifier.strip()
+    while rest.startswith("["):
+        open_brackets = 0
+        for at, character in enumerate(rest):
+            open_brackets += {"[": 1, "]": -1}.get(character, 0)
+            if open_brackets == 0:
+                break
+        else:
+            break
+        parts.append(rest[1:at])
+        rest = rest[at + 1 :].strip()
+    return " ".join(part for part in (*parts, rest) if part)
 
 
 def _numbers(stats: NodeStats | None) -> str:
