@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from starlette.datastructures import Headers
 
 from coordinator.dispatch.clock import Clock
-from coordinator.flight.failures import refused, statement_failure
+from coordinator.flight.failures import CallError, refused, statement_failure
 from coordinator.flight.session_options import of_cookies, with_options
 from coordinator.security.authentication.authentication import UNAUTHORIZED, RequestRefusedError
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
 from coordinator.security.authentication.browser_sessions import BrowserSessions
+from coordinator.server.authentication import claimed_user
 from coordinator.server.problems import ProblemError
 from coordinator.server.session import RequestHeaders, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
@@ -119,9 +120,15 @@ class Callers:
                 credentials, named = Credentials({}, arrival.address), named or known.user
             return await authentication.identify(credentials, named, secure=secure)
         except RequestRefusedError as error:
-            raise refused(error.status, error.text) from error
+            raise self._not_let_in(error.status, error.text, arrival, headers) from error
         except AuthenticationError as error:
-            raise refused(401, error.message or UNAUTHORIZED) from error
+            raise self._not_let_in(401, error.message or UNAUTHORIZED, arrival, headers) from error
+
+    def _not_let_in(self, status: int, problem: str, arrival: Arrival, headers: Headers) -> CallError:
+        """Noted as a refused login; who brings nothing is being asked, and has not failed."""
+        if problem != UNAUTHORIZED:
+            self._settings.login_refused(problem, claimed_user(headers), arrival.address)
+        return refused(status, problem)
 
     def _is_secure(self, arrival: Arrival, headers: Headers) -> bool:
         if arrival.secure:

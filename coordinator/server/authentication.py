@@ -77,7 +77,7 @@ class AuthenticationGuard:
             if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
                 client = scope.get("client")
                 _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
-                self._refused(error.text, _claimed_user(headers), client and client[0])
+                self._refused(error.text, claimed_user(headers), client and client[0])
             elif is_page and self._authentication.forms and scope["path"] != NEGOTIATE:
                 await to_login_page(request)(scope, receive, send)
                 return
@@ -106,7 +106,7 @@ class AuthenticationGuard:
         return self._process_forwarded and forwarded == "https"
 
 
-def _claimed_user(headers: Headers) -> str | None:
+def claimed_user(headers: Headers) -> str | None:
     """As whom somebody wanted in, by their own word."""
     try:
         basic = Credentials(headers, None).basic()

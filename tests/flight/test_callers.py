@@ -56,6 +56,21 @@ def test_a_password_gives_a_token_which_gives_no_other():
         token(made, f"Bearer {issued}")
 
 
+def test_a_refused_login_is_told_and_who_brings_nothing_is_not():
+    told = []
+    authentication = Authentication((Words(),), AllowAll())
+    settings = ServerSettings(authentication=authentication, login_refused=lambda *why: told.append(why))
+    made = Callers(settings, SystemClock())
+    wrong = "Basic " + b64encode(b"alice:wrong").decode()
+    for call in (made.token, made.caller):
+        with pytest.raises(CallError):
+            asyncio.run(call(arrival(wrong)))
+    with pytest.raises(CallError):
+        asyncio.run(made.caller(Arrival((), "10.0.0.7", secure=True)))
+    assert [(user, address) for _, user, address in told] == [("alice", "127.0.0.1")] * 2
+    assert all(problem and "wrong" not in problem for problem, _, _ in told)
+
+
 def test_without_passwords_a_token_gives_no_other_either():
     made = Callers(ServerSettings(), SystemClock())
     issued = token(made, "Basic " + b64encode(b"alice:").decode())
