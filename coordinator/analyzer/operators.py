@@ -101,7 +101,7 @@ def decimal_result(symbol: str, a: Type, b: Type) -> Type:
 
 
 def _beside_null(symbol: str, a: Type, b: Type) -> tuple[Type, Type]:
-    """The types with that of a NULL literal, where only one makes an operation of moments and intervals."""
+    """The types with that of a NULL literal, where only one makes an operation of points in time and intervals."""
     if a.base == "unknown":
         if symbol == "-" and b in _MOMENTS:
             return b, b

@@ -200,7 +200,7 @@ def _evaluate(argument: Argument, written: CallArgument, session: Session) -> An
 
 
 def _presto_value(type_: str, value: Expression, session: Session) -> object:
-    """A moment with a zone is taken for a timestamp: the hour that a clock shows twice would not survive a cast."""
+    """An instant with a zone is taken for a timestamp: the hour that a clock shows twice would not survive a cast."""
     if type_ != "timestamp":
         return evaluate_constant(value, type_, session)
     try:

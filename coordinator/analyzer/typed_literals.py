@@ -54,7 +54,7 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
 
 
 def timestamp_in_region(instant: datetime, region: str) -> RowExpression:
-    """A moment whose clock is that of a region; a literal alone would mean the first of two equal hours."""
+    """An instant whose clock is that of a region; a literal alone would mean the first of two equal hours."""
     literal = timestamp_literal(f"{instant:%Y-%m-%d %H:%M:%S}.{instant.microsecond // 1000:03d} {region}")
     later = _offset(instant.replace(fold=0)) - _offset(instant)
     return literal if not later else operator("+", (literal, constant(later, DAY_SECOND)), TIMESTAMP_TZ)

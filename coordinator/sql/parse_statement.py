@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from coordinator.sql.cursor import Cursor
+from coordinator.sql.expected.refusal import in_prestos_words
 from coordinator.sql.lexer import too_large
 from coordinator.sql.parse_alter import parse_alter
 from coordinator.sql.parse_call import parse_call
@@ -24,7 +25,7 @@ from coordinator.sql.parse_session import (
 )
 from coordinator.sql.parse_show import parse_describe, parse_show
 from coordinator.sql.statements import Commit, Rollback, Statement
-from shared.errors import ErrorLocation
+from shared.errors import ErrorLocation, ProcessionError
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
 
@@ -43,6 +44,8 @@ def parse_statement(text: str) -> Statement:
     """
     try:
         return parse(Cursor(text))
+    except ProcessionError as error:
+        raise in_prestos_words(text, error) from None
     except RecursionError as error:
         raise too_large(ErrorLocation(1, 1)) from error
 

@@ -6,20 +6,24 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from coordinator.sql.cursor import RULES
+from coordinator.sql.expected.refusal import in_prestos_words
 from coordinator.sql.grammar.expressions import expression
 from coordinator.sql.grammar.queries import END, query
 from coordinator.sql.grammar.words import Words
 from coordinator.sql.lexer import too_large
 from coordinator.sql.tree.expressions import Expression
 from coordinator.sql.tree.queries import Query
-from shared.errors import ErrorLocation
+from shared.errors import ErrorLocation, ProcessionError
 
 Tree = TypeVar("Tree")
 
 
 def parse_expression(text: str) -> Expression:
     """The one expression in ``text``; raises a located SYNTAX_ERROR."""
-    return _parse(text, expression)
+    try:
+        return _parse(text, expression)
+    except ProcessionError as error:
+        raise in_prestos_words(text, error, "start_expression") from None
 
 
 def parse_query(text: str) -> Query:

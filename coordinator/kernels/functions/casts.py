@@ -82,8 +82,8 @@ def _nested(source: Type, target: Type, zone: tzinfo) -> Convert:
 
     def convert(value: dict[object, object]) -> dict[object, object]:
         made = {inner[0](k): inner[1](v) for k, v in value.items()}
-        if len(made) != len(value):
-            raise bad_cast("duplicate keys")
+        if len(made) != len(value) or None in made:
+            raise bad_cast("map key is null" if None in made else "duplicate keys")
         return made
 
     return convert
@@ -107,7 +107,7 @@ def _refused(value: Any, source: Type, target: Type) -> KernelError:
 
 
 def _named(source: Type, target: Type) -> str:
-    if source.base == "varchar" and target.base in _NAMES:
+    if source.base in _TEXT and target.base in _NAMES:
         return _NAMES[target.base]
     return str(target).replace(",", ", ").upper()
 

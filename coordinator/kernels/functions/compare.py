@@ -33,7 +33,7 @@ def equal(a: object, b: object) -> bool | None:
 
 
 def instant(value: object) -> Any:
-    """A moment with a zone in UTC: of one zone Python compares the clocks, which show an hour of autumn twice."""
+    """An instant with a zone in UTC: of one zone Python compares the clocks, which show an hour of autumn twice."""
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
 
 

@@ -15,7 +15,7 @@ _TIME = re.compile(rf"{_CLOCK}\s*([A-Za-z+-][\w/+:-]*)?")
 
 
 def local(wall: datetime, zone: tzinfo) -> datetime:
-    """The moment when the zone's clocks show ``wall``; a gap is jumped over, as Joda's lenient chronology does."""
+    """The instant when the zone's clocks show ``wall``; a gap is jumped over, as Joda's lenient chronology does."""
     instant = wall.replace(tzinfo=zone)
     back = instant.astimezone(UTC).astimezone(zone)
     return instant if back.replace(tzinfo=None) == wall else back

@@ -103,7 +103,7 @@ def _decimal_hash(value: Any, type_: Type) -> int:
 
 
 def _number(value: object, type_: Type) -> int:
-    """The long that Presto keeps a value as, a moment's without its zone."""
+    """The long that Presto keeps a value as, an instant's without its zone."""
     if isinstance(value, datetime):
         instant = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
         gap = instant - _EPOCH

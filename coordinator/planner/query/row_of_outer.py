@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.expressions.builders import conjunction, conjuncts, constant, operator, special, typed
 from coordinator.expressions.types import BOOLEAN
-from coordinator.planner.query.builder import replace
+from coordinator.planner.query.builder import free_variables, replace
 from coordinator.planner.query.collector import Subquery
 from coordinator.planner.query.marked_rows import FALSE, TRUE
 from shared.plan.expressions import RowExpression, Variable
@@ -32,6 +32,11 @@ class RowOfOuter:
 
     columns: dict[Variable, RowExpression]
     condition: RowExpression | None
+
+    def reads_outer(self) -> bool:
+        """Whether anything in it is of an outer query: of its own it has no columns."""
+        conditions = () if self.condition is None else (self.condition,)
+        return any(free_variables(expression) for expression in (*self.columns.values(), *conditions))
 
     def value(self, subquery: Subquery, compared: RowExpression | None) -> RowExpression:
         """What the subquery is worth; ``compared`` is what IN and quantified comparisons compare with its column."""

@@ -41,8 +41,9 @@ def apply_subqueries(builder: Builder, subqueries: list[Subquery], mapping: dict
 def _apply(builder: Builder, subquery: Subquery, value: Variable | None, outer: Outer) -> None:
     inner, result = subquery.plan.node, subquery.variable
     depends = correlated(inner, outer)
-    row = row_of_outer(inner) if depends else None
-    if row is not None:
+    row = row_of_outer(inner)
+    # What reads a query further out is computed here too: that query sees no more of it than of any other expression.
+    if row is not None and (depends or row.reads_outer()):
         builder.node = extend(builder.ids, builder.node, {result: row.value(subquery, value)})
         return
     match subquery.kind:

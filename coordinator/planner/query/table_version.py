@@ -21,7 +21,7 @@ def version_in_session(connector: Connector, schema: str, name: str, session: Se
 
 
 def table_version(node: TableVersion | None, table: str, context: Context) -> Version | None:
-    """A snapshot's id, the name of a branch or tag, or a moment with its zone; None for the current version.
+    """A snapshot's id, the name of a branch or tag, or a point in time with its zone; None for the current version.
 
     Raises ProcessionError for an expression of another type, NULL, and what is no constant.
     """
