@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import msgspec
 
@@ -185,15 +186,12 @@ def _detail(identifier: str) -> str:
     """
     parts, rest = [], identifier.strip()
     while rest.startswith("["):
-        open_brackets = 0
-        for at, character in enumerate(rest):
-            open_brackets += {"[": 1, "]": -1}.get(character, 0)
-            if open_brackets == 0:
-                break
-        else:
+        depths = accumulate({"[": 1, "]": -1}.get(character, 0) for character in rest)
+        end = next((at for at, depth in enumerate(depths) if depth == 0), None)
+        if end is None:
             break
-        parts.append(rest[1:at])
-        rest = rest[at + 1 :].strip()
+        parts.append(rest[1:end])
+        rest = rest[end + 1 :].strip()
     return " ".join(part for part in (*parts, rest) if part)
 
 
