@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 
 from benchmarks.fuzz.choices import Choices
 
 FRAGMENTS = Path(__file__).parents[2] / "tests" / "data" / "presto_fragments" / "fragments.jsonl.gz"
+SLOW_SECONDS = 20.0
 STRANGE: tuple[Any, ...] = (
     None,
     0,
@@ -39,6 +43,9 @@ STRANGE: tuple[Any, ...] = (
 )
 
 
+_DECODE, _ENCODE = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+
+
 def fragments() -> list[Any]:
     """As captured."""
     with gzip.open(FRAGMENTS, "rt", encoding="utf-8") as lines:
@@ -48,10 +55,10 @@ def fragments() -> list[Any]:
 
 def changed(choices: Choices, fragment: Any) -> bytes:
     """With one to three places changed; now and then no JSON at all."""
-    copy = json.loads(json.dumps(fragment))
+    copy = _DECODE(_ENCODE(fragment))
     for _ in range(1 + choices.below(3)):
         _change(choices, copy)
-    text = json.dumps(copy).encode()
+    text = _ENCODE(copy)
     if choices.chance(5):
         at = choices.below(len(text))
         return text[:at] + bytes([choices.below(256)]) + text[at + 1 :]
@@ -66,7 +73,7 @@ def _change(choices: Choices, root: Any) -> None:
             holder[key] = deepcopy(choices.pick(STRANGE))  # changed in its turn
         case 1:
             other, from_key = choices.pick(places)
-            holder[key] = json.loads(json.dumps(other[from_key]))
+            holder[key] = _DECODE(_ENCODE(other[from_key]))
         case 2 if isinstance(holder, dict):
             del holder[key]
         case 3 if isinstance(holder[key], list) and holder[key]:
@@ -101,3 +108,36 @@ def run(url: str, seed: int, numbers: Sequence[int], counts: Counter[str]) -> It
             if response.status_code >= 500 or seconds > 20:
                 told = response.text[:400]
                 yield {"seed": seed, "number": number, "what": "plan", "error": told, "body": body.decode("latin-1")}
+
+
+def converter() -> Callable[[bytes], tuple[bool, bytes]]:
+    """What a converter process of the sidecar does with a body, in this process: whether it is accepted, and what is
+    answered. A process that has it must end by ``os._exit``."""
+    from sidecar.messages import Format, Options, PlanRequest
+    from sidecar.velox import runtime, service
+    from sidecar.velox.worker import RECURSION_LIMIT
+
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    runtime.boot()
+    service.warm_up()
+
+    def convert(body: bytes) -> tuple[bool, bytes]:
+        reply = service.answer(PlanRequest(body=body, format=Format.NONE, compile_check=True), Options())
+        return reply.ok, reply.body
+
+    return convert
+
+
+def case(
+    convert: Callable[[bytes], tuple[bool, bytes]], known: Sequence[Any], seed: int, number: int, counts: Counter[str]
+) -> Iterator[dict[str, object]]:
+    """A plan that takes long, or that our own checks have a hole for."""
+    choices = Choices(seed * 1_000_003 + number)
+    body = changed(choices, choices.pick(known))
+    begun = time.monotonic()
+    ok, answer = convert(body)
+    seconds = time.monotonic() - begun
+    counts["accepted" if ok else "refused"] += 1
+    if b'"Conversion failed: ' in answer or seconds > SLOW_SECONDS:
+        told = answer[:400].decode()
+        yield {"number": number, "what": "plan", "error": told, "seconds": seconds, "body": body.decode("latin-1")}

@@ -6,11 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import duckdb
 
 from benchmarks.fuzz.choices import Choices, shrink
-from benchmarks.fuzz.client import Answer, StatementClient
+from benchmarks.fuzz.client import Answer
 from benchmarks.fuzz.comparison import differ
 from benchmarks.fuzz.definitions import Definitions
 from benchmarks.fuzz.queries import Queries
@@ -27,6 +28,12 @@ class Statement:
     text: str
     duck: str | None
     ordered: bool = False
+
+
+class Asked(Protocol):
+    """A ``StatementClient``, or what answers in this process."""
+
+    def ask(self, sql: str) -> Answer: ...
 
 
 @dataclass
@@ -49,9 +56,11 @@ def statement(choices: Choices, schema: str, definitions: int) -> Statement:
 class Statements:
     """Sends them and judges the answers."""
 
-    def __init__(self, client: StatementClient, oracle: duckdb.DuckDBPyConnection, schema: str) -> None:
+    def __init__(
+        self, client: Asked, oracle: duckdb.DuckDBPyConnection, schema: str, counts: Counter[str] | None = None
+    ) -> None:
         self._client, self._oracle, self._schema = client, oracle, schema
-        self.tally = Tally()
+        self.tally = Tally(Counter() if counts is None else counts)
 
     def run(self, seed: int, numbers: Sequence[int], definitions: int = 25) -> Iterator[dict[str, object]]:
         """What is wrong, shrunk where that is possible without changing the lake."""
