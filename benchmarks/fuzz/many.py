@@ -56,9 +56,9 @@ def of_tables(seed: int, home: Path, counts: Counter[str]) -> Case:
 
 
 def of_plans(seed: int, counts: Counter[str]) -> Case:
-    convert = plans.converter()
     known = plans.fragments()
-    return lambda number: plans.case(convert, known, seed, number, counts)
+    cases = plans.Cases(plans.converter(), known, plans.words_of(known))
+    return lambda number: cases.case(seed, number, counts)
 
 
 def _lake(folder: Path) -> Service:

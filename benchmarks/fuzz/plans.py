@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,9 @@ STRANGE: tuple[Any, ...] = (
 )
 
 
+_NO_FRAGMENT = re.compile(rb'"(Malformed plan fragment|Plan fragment is not JSON)')
+Words = Mapping[str, Sequence[bytes]]
+_SHORT = 2000
 _DECODE, _ENCODE = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
 
 
@@ -53,16 +58,44 @@ def fragments() -> list[Any]:
     return [json.loads(body) if isinstance(body, str) else body for body in bodies]
 
 
-def changed(choices: Choices, fragment: Any) -> bytes:
-    """With one to three places changed; now and then no JSON at all."""
+def changed(choices: Choices, fragment: Any, words: Words | None = None) -> bytes:
+    """With one to three places changed; now and then no JSON at all.
+
+    With ``words`` mostly as another fragment has it there, so that much of it is a fragment still and only means
+    something else.
+    """
     copy = _DECODE(_ENCODE(fragment))
+    alike = words is not None and choices.chance(75)
     for _ in range(1 + choices.below(3)):
-        _change(choices, copy)
+        if alike and words is not None:
+            _reword(choices, copy, words)
+        else:
+            _change(choices, copy)
+    if alike:
+        return _ENCODE(copy)
     text = _ENCODE(copy)
     if choices.chance(5):
         at = choices.below(len(text))
         return text[:at] + bytes([choices.below(256)]) + text[at + 1 :]
     return text[: choices.below(len(text))] if choices.chance(3) else text
+
+
+def words_of(known: Sequence[Any]) -> Words:
+    """What fragments have under each key, where it is short."""
+    found: dict[str, dict[bytes, None]] = {}
+    for fragment in known:
+        for holder, key in _places(fragment):
+            text = _ENCODE(holder[key])
+            if isinstance(key, str) and len(text) < _SHORT:
+                found.setdefault(key, {})[text] = None
+    return {key: tuple(texts) for key, texts in found.items() if len(texts) > 1}
+
+
+def _reword(choices: Choices, root: Any, words: Words) -> None:
+    """Another short value under a key that has many."""
+    places = [(holder, key) for holder, key in _places(root) if isinstance(key, str) and key in words]
+    holder, key = choices.pick(places)
+    holder[key] = _DECODE(choices.pick(words[key]))
 
 
 def _change(choices: Choices, root: Any) -> None:
@@ -128,16 +161,24 @@ def converter() -> Callable[[bytes], tuple[bool, bytes]]:
     return convert
 
 
-def case(
-    convert: Callable[[bytes], tuple[bool, bytes]], known: Sequence[Any], seed: int, number: int, counts: Counter[str]
-) -> Iterator[dict[str, object]]:
-    """A plan that takes long, or that our own checks have a hole for."""
-    choices = Choices(seed * 1_000_003 + number)
-    body = changed(choices, choices.pick(known))
-    begun = time.monotonic()
-    ok, answer = convert(body)
-    seconds = time.monotonic() - begun
-    counts["accepted" if ok else "refused"] += 1
-    if b'"Conversion failed: ' in answer or seconds > SLOW_SECONDS:
-        told = answer[:400].decode()
-        yield {"number": number, "what": "plan", "error": told, "seconds": seconds, "body": body.decode("latin-1")}
+@dataclass(frozen=True)
+class Cases:
+    """Plans by number, converted in this process."""
+
+    convert: Callable[[bytes], tuple[bool, bytes]]
+    known: Sequence[Any]
+    words: Words
+
+    def case(self, seed: int, number: int, counts: Counter[str]) -> Iterator[dict[str, object]]:
+        """A plan that takes long, or that our own checks have a hole for."""
+        choices = Choices(seed * 1_000_003 + number)
+        body = changed(choices, choices.pick(self.known), self.words)
+        begun = time.monotonic()
+        ok, answer = self.convert(body)
+        seconds = time.monotonic() - begun
+        counts["accepted" if ok else "refused"] += 1
+        if not ok:
+            counts[f"refused: {'no fragment' if _NO_FRAGMENT.search(answer) else 'by conversion'}"] += 1
+        if b'"Conversion failed: ' in answer or seconds > SLOW_SECONDS:
+            told = answer[:400].decode()
+            yield {"number": number, "what": "plan", "error": told, "seconds": seconds, "body": body.decode("latin-1")}

@@ -13,11 +13,15 @@ import duckdb
 from benchmarks.fuzz.choices import Choices, shrink
 from benchmarks.fuzz.client import Answer
 from benchmarks.fuzz.comparison import differ
-from benchmarks.fuzz.definitions import Definitions
+from benchmarks.fuzz.definitions import Definitions, made_again
 from benchmarks.fuzz.queries import Queries
 from benchmarks.fuzz.tables import TABLES
 
 SLOW_SECONDS = 20.0
+NOT_ANALYZED = frozenset(
+    {"SYNTAX_ERROR", "NOT_FOUND", "NOT_SUPPORTED", "ALREADY_EXISTS", "INVALID_TABLE_PROPERTY", "INVALID_SESSION_PROPERTY"}
+)
+"""Errors of a statement whose plan was never made; of the others some arise while it runs."""
 REFUSED = "could not be converted"
 
 
@@ -65,6 +69,7 @@ class Statements:
     def run(self, seed: int, numbers: Sequence[int], definitions: int = 25) -> Iterator[dict[str, object]]:
         """What is wrong, shrunk where that is possible without changing the lake."""
         for number in numbers:
+            self._client.ask(made_again(number))
             choices = Choices(seed * 1_000_003 + number)
             made = statement(choices, self._schema, definitions)
             verdict, answer = self._judge(made)
@@ -105,6 +110,7 @@ class Statements:
         self.tally.slowest = max(self.tally.slowest, answer.seconds)
         if answer.error is not None:
             self.tally.errors[answer.error[0]] += 1
+            self.tally.counts["not_analyzed"] += answer.error[0] in NOT_ANALYZED
         if any(REFUSED in warning for warning in answer.warnings):
             self.tally.counts["not_native"] += 1
         if answer.status >= 500:
