@@ -19,7 +19,14 @@ from benchmarks.fuzz.tables import TABLES
 
 SLOW_SECONDS = 20.0
 NOT_ANALYZED = frozenset(
-    {"SYNTAX_ERROR", "NOT_FOUND", "NOT_SUPPORTED", "ALREADY_EXISTS", "INVALID_TABLE_PROPERTY", "INVALID_SESSION_PROPERTY"}
+    {
+        "SYNTAX_ERROR",
+        "NOT_FOUND",
+        "NOT_SUPPORTED",
+        "ALREADY_EXISTS",
+        "INVALID_TABLE_PROPERTY",
+        "INVALID_SESSION_PROPERTY",
+    }
 )
 """Errors of a statement whose plan was never made; of the others some arise while it runs."""
 REFUSED = "could not be converted"

@@ -82,9 +82,7 @@ class _Embedded:
             return self._local.run(sql, execution, [*read, *inputs])
         return self._alone(sql, scans, inputs)
 
-    def _alone(
-        self, sql: str, scans: Mapping[str, FileScan], inputs: Sequence[LocalInput]
-    ) -> Iterator[pa.RecordBatch]:
+    def _alone(self, sql: str, scans: Mapping[str, FileScan], inputs: Sequence[LocalInput]) -> Iterator[pa.RecordBatch]:
         database = database_of(self._settings)
         try:
             files = {made.name: made.paths for made in inputs if isinstance(made, FilesInput)}
