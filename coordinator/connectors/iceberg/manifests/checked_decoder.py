@@ -14,7 +14,6 @@ from typing import cast
 import pyiceberg.avro.file
 from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
 
-
 _NUMBERS = 20
 """Bytes of a key and a length, at most."""
 
