@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-STALLED_SECONDS = 120.0
+STALLED_SECONDS = 60.0
 """Of a machine with much else to do: a case takes some milliseconds."""
 MOST_BYTES = 6 << 30
 MOST_DEATHS = 20

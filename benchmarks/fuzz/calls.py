@@ -284,8 +284,8 @@ AGGREGATES = (
     Call(MAP, "histogram({0})", (VARCHAR,), None),
 )
 WINDOWS = (
-    Call(BIGINT, "lag({0}) OVER (PARTITION BY {1} ORDER BY {0})", (BIGINT, VARCHAR)),
-    Call(VARCHAR, "lead({0}, 2) OVER (ORDER BY {0} DESC)", (VARCHAR,)),
+    Call(BIGINT, "lag({0}) OVER (PARTITION BY {1} ORDER BY {0})", (BIGINT, VARCHAR), None),
+    Call(VARCHAR, "lead({0}, 2) OVER (ORDER BY {0} DESC)", (VARCHAR,), None),
     Call(DATE, "first_value({0}) OVER (PARTITION BY {1} ORDER BY {0})", (DATE, BOOLEAN)),
     Call(
         BIGINT,
