@@ -179,8 +179,8 @@ class CoordinatorSettings(Settings):
         10_000,
         alias="eager-plan-validation-long-text",
         ge=0,
-        description="A statement of more characters is long: planning takes about a second for each 15,000 of them. Long"
-        " statements of all users together leave one planner process free, where there are several, so that short"
+        description="A statement of more characters is long: planning takes about a second for each 15,000 of them."
+        " Long statements of all users together leave one planner process free, where there are several, so that short"
         " ones never wait for them; the default is more than the texts of TPC-DS have.",
     )
     planning_memory: Bytes = Field(

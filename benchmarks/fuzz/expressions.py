@@ -26,7 +26,6 @@ from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.registry import registry
 from shared.plan.types import parse_type
 
-
 _AS_LONG_AS_ASKED = frozenset({"ip_prefix_subnets"})
 """Answers of as many elements as an argument says: millions, which the engine's memory and time limits end."""
 
