@@ -118,7 +118,8 @@ class Copies:
         with sqlite3.connect(self._catalog, timeout=60) as connection:
             connection.execute(
                 "INSERT INTO iceberg_tables"
-                " (catalog_name, table_namespace, table_name, metadata_location, iceberg_type) VALUES ('iceberg', ?, ?, ?, 'TABLE')",
+                " (catalog_name, table_namespace, table_name, metadata_location, iceberg_type)"
+                " VALUES ('iceberg', ?, ?, ?, 'TABLE')",
                 (SCHEMA, name, f"file://{files.metadata}"),
             )
         connection.close()
