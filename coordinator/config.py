@@ -175,6 +175,14 @@ class CoordinatorSettings(Settings):
         description="Seconds of planning that one user's heavy statements (over half a second) may take of all;"
         " then they have one planner at a time, so that the others are free for everybody else.",
     )
+    planning_long_text: int = Field(
+        10_000,
+        alias="eager-plan-validation-long-text",
+        ge=0,
+        description="A statement of more characters is long: planning takes about a second for each 15,000 of them."
+        " Long statements of all users together leave one planner process free, where there are several, so that short"
+        " ones never wait for them; the default is more than the texts of TPC-DS have.",
+    )
     planning_memory: Bytes = Field(
         2 << 30,
         alias="eager-plan-validation-max-memory",

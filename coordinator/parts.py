@@ -184,6 +184,7 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
         max_queued=settings.validation_queue_size,
         timeout_seconds=settings.planning_timeout,
         user_burst_seconds=settings.planning_user_burst,
+        long_text=settings.planning_long_text,
     )
     control, catalogs = governed.control, governed.catalogs
     planning = PoolOnItsOwnLoop(pool)

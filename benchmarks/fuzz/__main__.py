@@ -40,10 +40,13 @@ class Report:
     deadline: float
     wrong: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
 
     def part(self, name: str, run: Run, seed: int, first: int, count: int) -> None:
         """In slices, until the time is over."""
+        begun = time.monotonic()
         for begin in range(first, first + count, AT_ONCE):
+            self.seconds[name] = round(time.monotonic() - begun)
             if time.monotonic() > self.deadline:
                 return
             numbers = range(begin, min(begin + AT_ONCE, first + count))
@@ -51,6 +54,7 @@ class Report:
                 self.wrong[str(found["what"])] += 1
                 print(line(found), flush=True)
             self.done[name] += len(numbers)
+        self.seconds[name] = round(time.monotonic() - begun)
 
 
 @contextmanager
@@ -127,6 +131,7 @@ def main() -> int:
         "bench": "fuzz",
         "seed": options.seed,
         **{name: report.done[name] for name in ("statements", "plans", "requests", "paths", "tables")},
+        "seconds": dict(report.seconds),
         "compared": tally.counts["compared"] + tally.counts["wrong"],
         "answered": tally.counts["answered"],
         "user_errors": tally.counts["user_errors"],

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -18,6 +20,7 @@ from pyiceberg.typedef import Record
 from benchmarks.fuzz.choices import Choices
 from benchmarks.fuzz.client import StatementClient
 from benchmarks.fuzz.plans import STRANGE
+from benchmarks.fuzz.statements import SLOW_SECONDS, Asked
 from tests.e2e.service import Service
 
 SCHEMA = "fuzz_broken"
@@ -59,16 +62,66 @@ STATEMENTS = (
 )
 
 
-Spoiler = Callable[[Choices, Table, Path], str]
+class Broken(Protocol):
+    """A table that is to be broken."""
+
+    @property
+    def files(self) -> Files: ...
+
+    def append(self, file: DataFile) -> None:
+        """An entry in a manifest."""
+        ...
 
 
-def _path(uri: str) -> Path:
+@dataclass(frozen=True)
+class Files:
+    """Where a table is, by what its files are; all on this machine."""
+
+    location: str
+    metadata: Path
+    manifest_list: Path
+    manifests: tuple[Path, ...]
+    data: tuple[Path, ...]
+
+
+@dataclass
+class OfCatalog:
+    """A table that PyIceberg made."""
+
+    table: Table
+
+    @property
+    def files(self) -> Files:
+        return files_of(self.table)
+
+    def append(self, file: DataFile) -> None:
+        with self.table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+            append.append_data_file(file)
+
+
+Spoiler = Callable[[Choices, Broken, Path], str]
+
+
+def files_of(table: Table) -> Files:
+    """Of its current snapshot."""
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    return Files(
+        table.location(),
+        path_of(table.metadata_location),
+        path_of(snapshot.manifest_list),
+        tuple(path_of(manifest.manifest_path) for manifest in snapshot.manifests(table.io)),
+        tuple(sorted(path_of(task.file.file_path) for task in table.scan().plan_files())),
+    )
+
+
+def path_of(uri: str) -> Path:
     return Path(uri.removeprefix("file://"))
 
 
-def spoil_json(choices: Choices, table: Table, bait: Path) -> str:
+def spoil_json(choices: Choices, table: Broken, bait: Path) -> str:
     """A strange value somewhere in the metadata file."""
-    path = _path(table.metadata_location)
+    path = table.files.metadata
     root = json.loads(path.read_text())
     holder, key, place = root, choices.pick(sorted(root)), []
     while True:
@@ -89,8 +142,8 @@ def spoil_json(choices: Choices, table: Table, bait: Path) -> str:
     return f"metadata with {'.'.join(place)} = {holder[key]!r}"
 
 
-def spoil_summary(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG001
-    path = _path(table.metadata_location)
+def spoil_summary(choices: Choices, table: Broken, bait: Path) -> str:  # noqa: ARG001
+    path = table.files.metadata
     root = json.loads(path.read_text())
     key, value = choices.pick(SUMMARY_KEYS), choices.pick(SUMMARY_VALUES)
     choices.pick(root["snapshots"])["summary"][key] = value
@@ -98,24 +151,18 @@ def spoil_summary(choices: Choices, table: Table, bait: Path) -> str:  # noqa: A
     return f"summary with {key} = {value!r}"
 
 
-def spoil_bytes(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG001
+def spoil_bytes(choices: Choices, table: Broken, bait: Path) -> str:  # noqa: ARG001
     """A file of the table shorter, longer, changed or gone."""
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    manifest = choices.pick(snapshot.manifests(table.io))
-    kinds: dict[str, Callable[[], str]] = {
-        "manifest list": lambda: snapshot.manifest_list,
-        "manifest": lambda: manifest.manifest_path,
-        "metadata": lambda: table.metadata_location,
-    }
+    files = table.files
+    manifest = choices.pick(files.manifests)
+    kinds = {"manifest list": files.manifest_list, "manifest": manifest, "metadata": files.metadata}
     kind = choices.pick(tuple(kinds))
-    return f"{kind}: {_spoil(choices, _path(kinds[kind]()))}"
+    return f"{kind}: {_spoil(choices, kinds[kind])}"
 
 
-def spoil_data(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG001
+def spoil_data(choices: Choices, table: Broken, bait: Path) -> str:  # noqa: ARG001
     """A data file likewise, mostly its footer."""
-    file = choices.pick(sorted(task.file.file_path for task in table.scan().plan_files()))
-    return f"data file: {_spoil(choices, _path(file))}"
+    return f"data file: {_spoil(choices, choices.pick(table.files.data))}"
 
 
 def _spoil(choices: Choices, path: Path) -> str:
@@ -138,10 +185,10 @@ def _spoil(choices: Choices, path: Path) -> str:
     return f"{way} at {at} of {len(content)}"
 
 
-def spoil_entry(choices: Choices, table: Table, bait: Path) -> str:
+def spoil_entry(choices: Choices, table: Broken, bait: Path) -> str:
     """A data file that is said to be there, with figures that cannot be."""
     number = choices.pick((-1, 0, 2**62, 10))
-    none = f"{table.location()}/data/none.parquet"
+    none = f"{table.files.location}/data/none.parquet"
     path = choices.pick(("", f"file://{bait}", "x", none))
     bound = choices.pick((b"", b"\x01", b"\xff" * 8, b"\xff" * 40))
     file = DataFile.from_args(
@@ -159,8 +206,7 @@ def spoil_entry(choices: Choices, table: Table, bait: Path) -> str:
         upper_bounds={1: bound, 99: bound},
     )
     file.spec_id = 0
-    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
-        append.append_data_file(file)
+    table.append(file)
     return f"entry {path!r} {file.file_format} content {file.content} of {number} rows, bounds {bound!r}"
 
 
@@ -188,14 +234,20 @@ def run(
         table = lake.create_table(f"{SCHEMA}.{name}", schema=ROWS.schema)
         table.append(ROWS)
         table.append(ROWS)
-        how = choices.pick(spoilers)(choices, table.refresh(), bait)
+        how = choices.pick(spoilers)(choices, OfCatalog(table.refresh()), bait)
         for _ in range(5):
-            sql = choices.pick(STATEMENTS).format(t=name, s=SCHEMA)
-            answer = client.ask(sql)
-            counts[answer.error[0] if answer.error else "answered"] += 1
-            found = {"seed": seed, "number": number, "what": "catalog", "how": how, "statement": sql}
-            if answer.internal or answer.seconds > 20:
-                yield {**found, "error": answer.error, "seconds": round(answer.seconds, 1)}
-            if not bait.exists() or bait.read_text() != "mine":
-                yield {**found, "what": "bait", "error": "a file elsewhere was changed"}
-                bait.write_text("mine")
+            for found in asked(client, choices, name, bait, counts):
+                yield {"seed": seed, "number": number, "how": how, **found}
+
+
+def asked(client: Asked, choices: Choices, name: str, bait: Path, counts: Counter[str]) -> Iterator[dict[str, object]]:
+    """One statement over the table, and what is wrong with its answer."""
+    sql = choices.pick(STATEMENTS).format(t=name, s=SCHEMA)
+    answer = client.ask(sql)
+    counts[answer.error[0] if answer.error else "answered"] += 1
+    found = {"what": "catalog", "statement": sql}
+    if answer.internal or answer.seconds > SLOW_SECONDS:
+        yield {**found, "error": answer.error, "seconds": round(answer.seconds, 1)}
+    if not bait.exists() or bait.read_text() != "mine":
+        yield {**found, "what": "bait", "error": "a file elsewhere was changed"}
+        bait.write_text("mine")

@@ -60,6 +60,15 @@ CALLS = (
 )
 
 
+MADE = 6
+"""Tables ``d0``, ``d1``, … that are there whenever statements begin."""
+
+
+def made_again(number: int) -> str:
+    """The statement that makes one of them, if it is not there."""
+    return f"CREATE TABLE IF NOT EXISTS fuzz_made.d{number % MADE} (id bigint, s varchar, ts timestamp)"
+
+
 class Definitions:
     """Writes them; tables are made in ``schema``, beside those that queries read."""
 
@@ -84,7 +93,13 @@ class Definitions:
         return self._choices.pick(writers)()
 
     def _name(self) -> str:
-        return f"fuzz_made.{self._choices.pick((*(f'd{i}' for i in range(6)), *NAMES))}"
+        """Mostly of a table that is made again and again."""
+        if not self._choices.chance(15):
+            return f"fuzz_made.d{self._choices.below(MADE)}"
+        return f"fuzz_made.{self._choices.pick(NAMES)}"
+
+    def _view_name(self) -> str:
+        return f"fuzz_made.v{self._choices.below(3)}"
 
     def _table(self) -> str:
         return self._choices.pick(tuple(SIZES))
@@ -105,7 +120,7 @@ class Definitions:
             "SHOW SCHEMAS FROM iceberg LIKE '%'",
             "SHOW FUNCTIONS LIKE '%a_'",
             "SHOW SESSION",
-            f"SHOW CREATE VIEW {self._name()}",
+            f"SHOW CREATE VIEW {self._view_name()}",
             f"DESCRIBE {self._name()}",
         )
         return self._choices.pick(texts)
@@ -156,9 +171,8 @@ class Definitions:
             f"ALTER TABLE {name} RENAME COLUMN {column} TO {self._choices.pick(('x', *NAMES))}",
             f"ALTER TABLE {name} RENAME TO {self._name()}",
             f"ALTER TABLE {name} SET PROPERTIES ({self._choices.pick(PROPERTIES)})",
-            f"ALTER TABLE {name} CREATE BRANCH 'b1'",
-            f"ALTER TABLE {name} CREATE TAG 't1'",
-            f"ALTER TABLE {name} DROP BRANCH 'b1'",
+            f"ALTER TABLE {name} DROP COLUMN IF EXISTS {column}",
+            f"ALTER TABLE IF EXISTS {name} ADD COLUMN IF NOT EXISTS {column} {self._type()}",
             f"COMMENT ON TABLE {name} IS 'it''s'",
         )
         return self._choices.pick(texts)
@@ -167,17 +181,17 @@ class Definitions:
         made = self._choices.chance(50)
         words = {
             "s": "fuzz_made" if made else self._schema,
-            "t": f"d{self._choices.below(6)}" if made else self._table(),
+            "t": f"d{self._choices.below(MADE)}" if made else self._table(),
         }
         return "CALL iceberg.system." + self._choices.pick(CALLS).format(n=self._choices.below(9), **words)
 
     def _view(self) -> str:
         replaced = "OR REPLACE " if self._choices.chance(60) else ""
-        return f"CREATE {replaced}VIEW {self._name()} AS {self._query()}"
+        return f"CREATE {replaced}VIEW {self._view_name()} AS {self._query()}"
 
     def _dropped(self) -> str:
-        kind, exists = self._choices.pick(("TABLE", "VIEW")), self._choices.pick(("", "IF EXISTS "))
-        return f"DROP {kind} {exists}{self._name()}"
+        exists = self._choices.pick(("", "IF EXISTS "))
+        return f"DROP {self._choices.pick((f'TABLE {exists}{self._name()}', f'VIEW IF EXISTS {self._view_name()}'))}"
 
     def _described(self) -> str:
         return self._choices.pick((f"DESCRIBE {self._name()}", f"SELECT * FROM {self._name()}"))
@@ -214,7 +228,6 @@ class Definitions:
             f"EXECUTE IMMEDIATE 'SELECT {mark} FROM few WHERE id = ?' USING 1, 'a'",
             f"EXECUTE IMMEDIATE '{query}'",
             f"PREPARE p FROM {self._query()}",
-            "EXECUTE p USING 1",
-            "DESCRIBE INPUT p",
+            "EXECUTE IMMEDIATE 'SELECT i + ?, s FROM few WHERE id = ?' USING 2, BIGINT '1'",
         )
         return self._choices.pick(texts)

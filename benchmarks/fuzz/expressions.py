@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from benchmarks.fuzz.both import Both, fill, same
 from benchmarks.fuzz.calls import (
@@ -13,13 +14,20 @@ from benchmarks.fuzz.calls import (
     CALLS,
     HOSTILE,
     LITERALS,
+    NESTED,
     NO_DUCK,
     ODD,
+    OF_TYPES,
     WINDOWS,
     Call,
 )
 from benchmarks.fuzz.choices import Choices
+from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.registry import registry
+from shared.plan.types import parse_type
+
+_AS_LONG_AS_ASKED = frozenset({"ip_prefix_subnets"})
+"""Answers of as many elements as an argument says: millions, which the engine's memory and time limits end."""
 
 
 @dataclass(frozen=True)
@@ -88,33 +96,47 @@ def window(choices: Choices, scope: Scope) -> Column:
 def odd(choices: Choices, scope: Scope) -> Both:
     """What only our side is asked: any function with any arguments, casts between any types."""
     if choices.chance(40):
-        source = leaf(choices, scope, choices.pick(tuple(LITERALS))).presto
+        kind = choices.pick(tuple(LITERALS))
+        source = leaf(choices, scope, kind).presto
         if choices.chance(50):
-            source = f"CAST({source} AS {choices.pick(ODD)})"
+            through = choices.pick(_castable(kind, ODD))
+            source, kind = f"CAST({source} AS {through})", through
         word = choices.pick(("TRY_CAST", "CAST"))
+        if not choices.chance(10):
+            return Both(f"{word}({source} AS {choices.pick(_castable(kind, (*ODD, *LITERALS)))})", None)
         return Both(f"{word}({source} AS {choices.pick((*ODD, *LITERALS))})", None)
     name = choices.pick(_names())
     signature = choices.pick(registry()[name])
     given = [_argument(choices, scope, str(kind)) for kind in signature.arguments]
-    if choices.chance(10):
+    if choices.chance(4):
         given = given[1:] if choices.chance(50) else [*given, choices.pick(HOSTILE)]
     call = f'"{name}"({", ".join(given)})'
     return Both(f"{call} OVER ()" if signature.kind == "window" else call, None)
 
 
 def _argument(choices: Choices, scope: Scope, kind: str) -> str:
-    """Something of the type where we know it, else something strange."""
-    known = next((name for name in LITERALS if name.split("(")[0] == kind.split("(")[0]), None)
+    """Something of the type where we know it, now and then something strange."""
     if kind in ("T", "E", "K", "V"):
-        known = choices.pick(tuple(LITERALS))
-    if known is None or choices.chance(25):
+        kind = choices.pick(tuple(LITERALS))
+    base = kind.split("(")[0].lower()
+    known = next((name for name in LITERALS if name == kind), None)
+    known = known or next((name for name in LITERALS if name.split("(")[0] == base and name not in NESTED), None)
+    if choices.chance(8) or (known is None and base not in OF_TYPES):
         return choices.pick(HOSTILE)
+    if known is None:
+        return choices.pick(OF_TYPES[base])
     text = leaf(choices, scope, known).presto
     return f"CAST({text} AS {kind})" if choices.chance(10) and known == kind else text
 
 
+@cache
+def _castable(kind: str, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """Those among the types to which a value of ``kind`` can be cast."""
+    return tuple(target for target in targets if can_cast(parse_type(kind), parse_type(target))) or targets
+
+
 def _names() -> Sequence[str]:
-    return [name for name in sorted(registry()) if name.isidentifier()]
+    return [name for name in sorted(registry()) if name.isidentifier() and name not in _AS_LONG_AS_ASKED]
 
 
 def _allowed(calls: Sequence[Call], kind: str | None, shared: bool) -> list[Call]:

@@ -6,17 +6,29 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import duckdb
 
 from benchmarks.fuzz.choices import Choices, shrink
-from benchmarks.fuzz.client import Answer, StatementClient
+from benchmarks.fuzz.client import Answer
 from benchmarks.fuzz.comparison import differ
-from benchmarks.fuzz.definitions import Definitions
+from benchmarks.fuzz.definitions import Definitions, made_again
 from benchmarks.fuzz.queries import Queries
 from benchmarks.fuzz.tables import TABLES
 
 SLOW_SECONDS = 20.0
+NOT_ANALYZED = frozenset(
+    {
+        "SYNTAX_ERROR",
+        "NOT_FOUND",
+        "NOT_SUPPORTED",
+        "ALREADY_EXISTS",
+        "INVALID_TABLE_PROPERTY",
+        "INVALID_SESSION_PROPERTY",
+    }
+)
+"""Errors of a statement whose plan was never made; of the others some arise while it runs."""
 REFUSED = "could not be converted"
 
 
@@ -27,6 +39,12 @@ class Statement:
     text: str
     duck: str | None
     ordered: bool = False
+
+
+class Asked(Protocol):
+    """A ``StatementClient``, or what answers in this process."""
+
+    def ask(self, sql: str) -> Answer: ...
 
 
 @dataclass
@@ -49,13 +67,16 @@ def statement(choices: Choices, schema: str, definitions: int) -> Statement:
 class Statements:
     """Sends them and judges the answers."""
 
-    def __init__(self, client: StatementClient, oracle: duckdb.DuckDBPyConnection, schema: str) -> None:
+    def __init__(
+        self, client: Asked, oracle: duckdb.DuckDBPyConnection, schema: str, counts: Counter[str] | None = None
+    ) -> None:
         self._client, self._oracle, self._schema = client, oracle, schema
-        self.tally = Tally()
+        self.tally = Tally(Counter() if counts is None else counts)
 
     def run(self, seed: int, numbers: Sequence[int], definitions: int = 25) -> Iterator[dict[str, object]]:
         """What is wrong, shrunk where that is possible without changing the lake."""
         for number in numbers:
+            self._client.ask(made_again(number))
             choices = Choices(seed * 1_000_003 + number)
             made = statement(choices, self._schema, definitions)
             verdict, answer = self._judge(made)
@@ -96,6 +117,7 @@ class Statements:
         self.tally.slowest = max(self.tally.slowest, answer.seconds)
         if answer.error is not None:
             self.tally.errors[answer.error[0]] += 1
+            self.tally.counts["not_analyzed"] += answer.error[0] in NOT_ANALYZED
         if any(REFUSED in warning for warning in answer.warnings):
             self.tally.counts["not_native"] += 1
         if answer.status >= 500:

@@ -15,7 +15,7 @@ from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator, StatementVerdict
 from coordinator.server.authentication import authenticated_identity
 from coordinator.server.problems import ProblemError
-from coordinator.server.session import session_of
+from coordinator.server.session import session_of, unknown_time_zone
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 
@@ -44,6 +44,9 @@ def session_from_headers(
         process_forwarded=process_forwarded,
         identity=authenticated_identity(request),
     )
+    problem = unknown_time_zone(session.time_zone)
+    if problem is not None:
+        raise ProblemError(400, problem.message)
     try:
         return admit(session)
     except ProcessionError as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from coordinator.expressions.builders import NAMESPACE, OPERATORS, value_of
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 
+_BETWEEN = "$operator$between"
 _OF_NULL_NULL = frozenset(
     {
         *(f"$operator${name}" for symbol, name in OPERATORS.items() if symbol != "IS DISTINCT FROM"),
-        "$operator$between",
         "$operator$cast",
         "$operator$negation",
         "$operator$subscript",
@@ -28,6 +28,8 @@ def never_true(condition: RowExpression, nulls: frozenset[str]) -> bool:
             return all(never_true(part, nulls) for part in condition.arguments)
         case Call(arguments=(inner,)) if _name(condition) == "not":
             return never_false(inner, nulls)
+        case Call(arguments=bounded) if _name(condition) == _BETWEEN:
+            return any(always_null(argument, nulls) for argument in bounded)
         case Constant():
             return value_of(condition) is not True
         case _:
@@ -58,6 +60,9 @@ def always_null(expression: RowExpression, nulls: frozenset[str]) -> bool:
             return expression.name in nulls
         case Constant():
             return value_of(expression) is None
+        case Call(arguments=(value, low, high)) if _name(expression) == _BETWEEN:
+            # 1 BETWEEN NULL AND 0 is FALSE.
+            return always_null(value, nulls) or (always_null(low, nulls) and always_null(high, nulls))
         case Call():
             return _name(expression) in _OF_NULL_NULL and any(always_null(a, nulls) for a in expression.arguments)
         case SpecialForm(form="IN" | "DEREFERENCE"):

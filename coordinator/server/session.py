@@ -180,7 +180,7 @@ def is_placeholder(headers: Headers) -> bool:
 
 
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.{0,200})?")
-_OFFSET = re.compile(r"[+-]\d{2}:\d{2}")
+_OFFSET = re.compile(r"[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00)")
 
 
 @lru_cache(maxsize=1024)

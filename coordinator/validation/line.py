@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-class FairLine(Generic[T]):
+class FairLine(Generic[K, T]):
     """Items wait under a key; ``get`` serves the keys round robin, and items of one key in their order.
 
     Items of a key that is ``held`` wait on; who changes what that says calls ``look_again``.
     """
 
-    def __init__(self, held: Callable[[str], bool] = lambda _key: False) -> None:
+    def __init__(self, held: Callable[[K], bool] = lambda _key: False) -> None:
         self._held = held
-        self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
+        self._waiting: OrderedDict[K, deque[T]] = OrderedDict()
         self._count = 0
         self._news = asyncio.Event()
 
@@ -28,7 +29,7 @@ class FairLine(Generic[T]):
     def __contains__(self, item: T) -> bool:
         return any(item in items for items in self._waiting.values())
 
-    def put(self, key: str, item: T) -> None:
+    def put(self, key: K, item: T) -> None:
         """Stand in line; whether there is room is for the caller to say, who knows ``len``."""
         self._waiting.setdefault(key, deque()).append(item)
         self._count += 1
@@ -38,7 +39,7 @@ class FairLine(Generic[T]):
         """Keys may be held no more."""
         self._news.set()
 
-    def discard(self, key: str, item: T) -> None:
+    def discard(self, key: K, item: T) -> None:
         """Leave the line; nothing happens when the item has left already."""
         items = self._waiting.get(key)
         if items is None or item not in items:
@@ -64,7 +65,7 @@ class FairLine(Generic[T]):
             items.append(self._next(next(iter(self._waiting))))
         return items
 
-    def _next(self, key: str) -> T:
+    def _next(self, key: K) -> T:
         items = self._waiting.pop(key)
         item = items.popleft()
         if items:

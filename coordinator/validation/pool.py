@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from coordinator.validation.budget import PlanningBudget
+from coordinator.validation.budget import Key, PlanningBudget
 from coordinator.validation.line import FairLine
 from coordinator.validation.planner_process import PlannerProcess, PlannerProcessEndedError
 from coordinator.validation.worker import PlannerFactory
@@ -63,6 +63,7 @@ class ValidationPool:
         max_queued: int = 200,
         timeout_seconds: float = 30.0,
         user_burst_seconds: float = 5.0,
+        long_text: int = 10_000,
         warm_up: str | None = "SELECT 1",
     ) -> None:
         self._factory = factory
@@ -70,9 +71,10 @@ class ValidationPool:
         self._max_queued = max_queued
         self._warm_up = warm_up
         self._budget = PlanningBudget(user_burst_seconds)
+        self._long_text = long_text
         self._begun: dict[_Job, float] = {}
         """Statements that are being planned, and since when."""
-        self._line: FairLine[_Job] = FairLine(self._is_held)
+        self._line: FairLine[Key, _Job] = FairLine(self._is_held)
         self._stats = PoolStats(size=size)
         self._slots: list[asyncio.Task[None]] = []
         self._changes = 0
@@ -111,11 +113,11 @@ class ValidationPool:
                 ErrorCode.QUERY_QUEUE_FULL, f"Too many statements are waiting to be planned ({len(self._line)})"
             )
         job = _Job(text, session)
-        self._line.put(session.user, job)
+        self._line.put(self._key(job), job)
         try:
             return await job.planned
         finally:
-            self._line.discard(session.user, job)
+            self._line.discard(self._key(job), job)
 
     def stats(self) -> PoolStats:
         """Now."""
@@ -148,7 +150,7 @@ class ValidationPool:
                 try:
                     usable = await self._run(process, job)
                 finally:
-                    self._budget.spend(job.session.user, monotonic() - self._begun.pop(job))
+                    self._budget.spend(self._key(job), monotonic() - self._begun.pop(job))
                     self._count(busy=-1)
                     self._line.look_again()
                 if not usable:
@@ -158,12 +160,22 @@ class ValidationPool:
         finally:
             await process.aclose()
 
-    def _is_held(self, user: str) -> bool:
-        """A user who has had much planning lately has one planner at a time: the others are for everybody else."""
-        mine = [begun for job, begun in self._begun.items() if job.session.user == user]
-        if not mine or self._stats.size == 1:
+    def _key(self, job: _Job) -> Key:
+        return job.session.user, len(job.text) > self._long_text
+
+    def _is_held(self, key: Key) -> bool:
+        """A user who has had much planning lately has one planner at a time: the others are for everybody else.
+
+        Long texts of all users together leave one planner free, and a user's own short ones do not wait for them.
+        """
+        if self._stats.size == 1:
             return False
-        return self._budget.exceeded(user) or monotonic() - min(mine) > self._budget.burst
+        begun, (user, is_long) = self._begun, key
+        if is_long and sum(self._key(job)[1] for job in begun) >= self._stats.size - 1:
+            return True
+        alike = [since for job, since in begun.items() if self._key(job) == key]
+        slow = bool(alike) and monotonic() - min(alike) > self._budget.burst
+        return slow or (self._budget.exceeded(key) and any(job.session.user == user for job in begun))
 
     async def _run(self, process: PlannerProcess, job: _Job) -> bool:
         """Plan one statement; False when the process cannot be used again."""
@@ -209,7 +221,7 @@ class ValidationPool:
         if job.attempts == 0 and not job.planned.done():
             # Planning is pure, and the process may have died of anything, before it saw the statement.
             job.attempts += 1
-            self._line.put(job.session.user, job)
+            self._line.put(self._key(job), job)
             return False
         reason = str(error) if isinstance(error, PlannerProcessEndedError) else f"{type(error).__name__}: {error}"
         _fail(

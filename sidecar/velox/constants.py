@@ -12,7 +12,7 @@ from uuid import UUID
 from shared.plan.blocks import decimal_digits, decode_physical, unscaled_decimal
 from shared.plan.expressions import Constant
 from shared.plan.types import Type
-from sidecar.velox.refusal import internal_error
+from sidecar.velox.refusal import internal_error, of_type
 from sidecar.velox.types import BOOLEAN, VARCHAR, Json, parse, physical_kind, velox_type
 
 _INT64 = 1 << 63
@@ -38,8 +38,9 @@ def is_true(e: Constant) -> bool:
 
 def constant(e: Constant) -> Json:
     """The Velox expression of a constant: a ConstantTypedExpr, or a cast or constructor where Velox has none."""
-    velox = velox_type(e.type)
-    return of_physical(physical(e), parse(e.type), velox)
+    velox, value = velox_type(e.type), physical(e)
+    with of_type("The block of a constant", e.type):
+        return of_physical(value, parse(e.type), velox)
 
 
 def of_physical(value: object, parsed: Type, velox: Json) -> Json:

@@ -28,7 +28,10 @@ def function_of(message: str) -> str | None:
 
 def call_of(name: str, body: bytes) -> tuple[SourceLocation | None, str | None]:
     """Where the first call of a Velox function in a fragment stands, and the id of its plan node."""
-    plan = msgspec.json.decode(body)
+    try:
+        plan = msgspec.json.decode(body)
+    except UnicodeDecodeError:  # in what no fragment has, which was not read before
+        return None, None
     pending: list[tuple[object, str | None]] = [(plan.get("root"), None)]
     while pending:
         value, node_id = pending.pop()

@@ -10,7 +10,7 @@ from shared.plan.blocks import decimal_digits, decode_physical, unscaled_decimal
 from shared.plan.types import Type
 from shared.spi.handles import column_name
 from sidecar.velox.constants import json_number
-from sidecar.velox.refusal import internal_error, unsupported, user_error
+from sidecar.velox.refusal import internal_error, of_type, unsupported, user_error
 from sidecar.velox.types import Json, parse
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "date": 32, "interval day to second": 64}
@@ -65,7 +65,8 @@ def _domain(domain: dict[str, object]) -> Json:
         raise user_error("Malformed value set")
     match kind:
         case "sortable":
-            return _sortable(parse(values["type"]), _ranges(values), null_allowed)
+            with of_type("The bound of a range", values["type"]):
+                return _sortable(parse(values["type"]), _ranges(values), null_allowed)
         case "equatable":
             if not values.get("entries"):
                 return _empty(null_allowed, everything=values.get("whiteList") is False)

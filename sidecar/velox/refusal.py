@@ -70,6 +70,15 @@ def internal_error(message: str) -> RefusalError:
 
 
 @contextmanager
+def of_type(what: str, type_text: str) -> Iterator[None]:
+    """For what reads values of blocks, which may be of another type than the plan says."""
+    try:
+        yield
+    except (TypeError, AttributeError, ValueError, ArithmeticError, LookupError) as e:
+        raise user_error(f"{what} is not of type {type_text}") from e
+
+
+@contextmanager
 def located(location: SourceLocation | None, node_id: str | None = None) -> Iterator[None]:
     """Says where a refusal inside the block happened."""
     try:

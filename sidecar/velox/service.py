@@ -119,14 +119,20 @@ def _compile(found: list[Json], body: bytes) -> None:
 def decode(body: bytes) -> SimplePlanFragment:
     """Raises RefusalError for what is no fragment; an unknown node is named as Presto C++ names it."""
     try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as e:
+        raise RefusalError(f"Plan fragment is not JSON: {e}", kind=STD) from e
+
+
+def _decode(body: bytes) -> SimplePlanFragment:
+    try:
         return _DECODER.decode(body)
     except msgspec.ValidationError as e:
+        # Behind the place that is wrong there may be what is no JSON.
         tag = _BAD_TAG.match(str(e))
         if tag and (unknown := _unknown_node(body)):
             raise convert.unknown_node(unknown) from e
         raise RefusalError(f"Malformed plan fragment: {e}", kind=STD) from e
-    except (msgspec.DecodeError, UnicodeDecodeError) as e:
-        raise RefusalError(f"Plan fragment is not JSON: {e}", kind=STD) from e
 
 
 def _unknown_node(body: bytes) -> str | None:

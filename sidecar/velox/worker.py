@@ -27,7 +27,7 @@ from sidecar.messages import (
 )
 
 _PR_SET_PDEATHSIG = 1
-_RECURSION_LIMIT = 3000
+RECURSION_LIMIT = 3000
 _NICENESS = 2
 """A little below the processes that answer HTTP, which need little; at 10 a busy machine starves conversions."""
 
@@ -36,7 +36,7 @@ def main(descriptor: int, parent: int, options: Options) -> None:
     """Never returns."""
     _die_with(parent)
     connection = socket.socket(fileno=descriptor)
-    sys.setrecursionlimit(_RECURSION_LIMIT)
+    sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         from sidecar.velox import folding, registry, runtime, service, types
 

@@ -279,3 +279,8 @@ async def test_a_batch_waits_for_its_rate() -> None:
         response = await client.post("/v1/validate", content=b'"SELECT 1"\n' * 6, headers=NDJSON)
         assert monotonic() - start > 0.15  # six and the request itself: two at once, then one each 50 ms
         assert [json.loads(line)["ok"] for line in response.text.splitlines()] == [True] * 6
+
+
+async def test_a_time_zone_that_there_is_none_of(client: httpx.AsyncClient) -> None:
+    response = await client.post("/v1/validate", content="SELECT 1", headers={"X-Presto-Time-Zone": "websocket"})
+    assert (response.status_code, response.text) == (400, "Time zone not supported: websocket")

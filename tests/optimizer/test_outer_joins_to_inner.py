@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.drawing import drawn
 from tests.optimizer.rule_cases import RuleCases
 
 RULE = "outer_joins_to_inner"
@@ -261,3 +262,15 @@ def test_case_of_null(rule: RuleCases) -> None:
                   Scan[supplier: s_suppkey, s_name, s_nationkey, s_acctbal]
         """,
     )
+
+
+def test_a_range_with_a_bound_that_is_null_may_be_false(rule: RuleCases) -> None:
+    """Found by the fuzz: ``1 BETWEEN NULL AND 0`` is FALSE, so that what compares it with TRUE may be TRUE."""
+    for join in ("LEFT", "FULL"):
+        sql = (
+            f"SELECT n_name FROM nation {join} JOIN supplier ON s_nationkey = n_nationkey AND s_acctbal > 1e9 "
+            "WHERE (n_nationkey BETWEEN CAST(NULL AS bigint) AND 0) < (n_regionkey = 1)"
+        )
+        before, after = rule.planned(RULE, sql)
+        assert "InnerJoin" not in drawn(after)
+        rule.same_rows(sql, before, after)

@@ -56,6 +56,11 @@ def test_fragments_are_not_sent_again(server):
     assert (again.status_code, again.text) == (304, "")
 
 
+def test_a_time_zone_that_there_is_none_of_is_told(server):
+    for zone in ("websocket", "+99:99"):
+        assert f"Time zone not supported: {zone}" in page(server, "/ui/lake", **{"X-Presto-Time-Zone": zone}).text
+
+
 def test_static_files_are_known_and_few(server):
     for name in ("style.css", "live.js", "editor.js", "icon.svg"):
         answer = server.client.get(f"/ui/static/{name}")

@@ -331,6 +331,21 @@ async def test_heavy_texts_of_one_user_wait_for_each_other_and_nobody_else_does(
             task.cancel()
 
 
+async def test_short_texts_never_wait_for_long_ones(make_pool: MakePool, session: Session) -> None:
+    """Neither somebody else's nor the user's own."""
+    long = " " * 200
+    other, third = replace(session, user="other"), replace(session, user="third")
+    async with make_pool(size=2, long_text=100) as pool:
+        heavy = [asyncio.create_task(pool.plan(f"sleep 6{long}", of)) for of in (session, session, third)]
+        await until(lambda: pool.stats().busy == 1 and pool.stats().waiting == 2)
+        for _ in range(10):
+            await asyncio.wait_for(pool.plan("quick", session), 5)
+            await asyncio.wait_for(pool.plan("quick", other), 5)
+        assert not any(task.done() for task in heavy)
+        for task in heavy:
+            task.cancel()
+
+
 async def test_many_light_texts_of_one_user_have_all_planners(make_pool: MakePool, session: Session) -> None:
     async with make_pool(size=2, user_burst_seconds=0.01) as pool:
         tasks = [asyncio.create_task(pool.plan("sleep 0.05", session)) for _ in range(20)]

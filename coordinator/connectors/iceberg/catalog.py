@@ -36,6 +36,7 @@ from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.shared_models import share_models
+from coordinator.connectors.iceberg.snapshots.summary import with_texts
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
@@ -299,7 +300,7 @@ def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
 def _read(catalog: Catalog, identifier: Identifier) -> Table:
     """Raises ValueError for a metadata file whose parts PyIceberg takes for something else."""
     try:
-        return catalog.load_table(identifier)
+        return with_texts(catalog.load_table(identifier))
     except (AttributeError, TypeError) as error:
         raise ValueError(f"the metadata file is no table's: {error}") from error
 

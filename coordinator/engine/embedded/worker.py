@@ -55,14 +55,14 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     settings = _received(requests)
     assert isinstance(settings, EngineSettings)
     limit_memory(2 * settings.memory_bytes + _BESIDE_DATABASE)
-    database = _database(settings)
+    database = database_of(settings)
     _send(answers, Answered(""))
     while (statement := _received(requests)) is not None:
         answer = answered(database, statement, settings, PulledRows(requests, answers))
         _send(answers, answer)
         database.close()
         pa.default_memory_pool().release_unused()
-        database = _database(settings)
+        database = database_of(settings)
 
 
 def answered(database: Any, statement: Statement, settings: EngineSettings, pulled: PulledRows) -> Answer:
@@ -160,7 +160,8 @@ def _share(scan: FileScan, paths: set[str]) -> float:
     return sum(item.size for item in scan.task.inputs if item.path in paths) / total if total else 0.0
 
 
-def _database(settings: EngineSettings) -> Any:
+def database_of(settings: EngineSettings) -> Any:
+    """A database for one statement, which has read nothing yet."""
     connection = duckdb.connect(
         ":memory:",
         config={

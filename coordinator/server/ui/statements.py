@@ -13,7 +13,7 @@ from coordinator.dispatch.delivery import Page, TokenError
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query
 from coordinator.server.authentication import authenticated_identity
-from coordinator.server.session import session_of
+from coordinator.server.session import session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.vocabulary.planned_statement import Column
 from shared.errors import ProcessionError
@@ -63,6 +63,9 @@ class UserStatements:
             identity=authenticated_identity(request),
         )
         session = replace(session, source=SOURCE)
+        problem = unknown_time_zone(session.time_zone)
+        if problem is not None:
+            raise problem
         if self.settings.admit_blocks:
             return await asyncio.to_thread(self.settings.admit, session)
         return self.settings.admit(session)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from shared.plan.nodes import RowNumberNode, SpiTopNRowNumberNode, TopNRowNumberNode, WindowFrame, WindowNode
 from sidecar.velox.expressions import Scope, expression, field
+from sidecar.velox.functions import presto_name
 from sidecar.velox.operators.rows import variable_of_key
-from sidecar.velox.refusal import located, unsupported
+from sidecar.velox.refusal import located, unsupported, user_error
 from sidecar.velox.relation import Conversion, Relation, fields, node, sorting
 from sidecar.velox.types import Json, velox_type
 
@@ -27,8 +28,11 @@ def window(plan: WindowNode, source: Relation, context: Conversion) -> Relation:
         names.append(name)
         columns[name] = velox_type(type_text)
         with located(entry.functionCall.sourceLocation):
+            called = expression(entry.functionCall, scope)
+            if called["name"] != "CallTypedExpr":  # a cast, which ends the process of a Velox that is asked to run it
+                raise user_error(f"{presto_name(entry.functionCall.functionHandle)} is not a window function")
             function = {
-                "functionCall": expression(entry.functionCall, scope),
+                "functionCall": called,
                 "frame": _frame(entry.frame, scope),
                 "ignoreNulls": entry.ignoreNulls,
             }

@@ -14,10 +14,12 @@ from functools import lru_cache
 
 from pyiceberg.avro.codecs import AVRO_CODEC_KEY, KNOWN_CODECS
 from pyiceberg.avro.codecs.codec import Codec
-from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
+from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.io import InputFile
 from pyiceberg.schema import Schema
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
+
+from coordinator.connectors.iceberg.manifests.checked_decoder import checked_decoder
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -45,7 +47,7 @@ class OpenedAvro:
             except EOFError:
                 return
             data = decoder.read_bytes()
-            yield count, new_decoder(self.codec.decompress(data) if self.codec else data)
+            yield count, checked_decoder(self.codec.decompress(data) if self.codec else data)
             if decoder.read(_SYNC_BYTES) != self.sync:
                 raise ValueError(f"Expected sync bytes {self.sync!r} after a block of Avro records")
 
@@ -58,7 +60,7 @@ def open_avro(source: InputFile, data: bytes | None = None) -> OpenedAvro:
     if data is None:
         with source.open() as stream:
             data = stream.read()
-    decoder = new_decoder(data)
+    decoder = checked_decoder(data)
     if decoder.read(len(_MAGIC)) != _MAGIC:
         raise ValueError(f"Not an Avro file: {source.location}")
     said: dict[str, bytes] = {}

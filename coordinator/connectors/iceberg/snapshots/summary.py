@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import TableProperties
+from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 
 from coordinator.connectors.iceberg.numbers import number_or
+
+
+def with_texts(table: Table) -> Table:
+    """The same table, whose summaries hold texts alone: PyIceberg keeps whatever a metadata file has there."""
+    for snapshot in table.metadata.snapshots:
+        said: dict[str, Any] = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        for key, value in said.items():
+            if not isinstance(value, str):
+                said[key] = json.dumps(value)
+    return table
 
 
 def summarize(
