@@ -110,6 +110,7 @@ def test_expiry_and_orphans_work_on_the_store(parts: Deployment) -> None:
     assert orphans == []  # younger than three days
 
 
+@pytest.mark.full("iceberg/test_glue_catalog: our side of Glue with PyIceberg as the other writer")
 def test_a_glue_catalog_that_iceberg_java_and_we_write_in_turn(parts: Deployment) -> None:
     """Spark writes and reads by Iceberg Java's own Glue catalog; credentials come from the environment."""
     t = "glued.shop.nation"

@@ -22,6 +22,7 @@ from benchmarks.chaos.harm import Harm
 from benchmarks.chaos.ledger import Verdict
 from benchmarks.chaos.rounds import Round, Stage, play
 from tests.e2e.service import Service, checksum, start_service, write_etc
+from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -174,9 +175,11 @@ def whole_files(table: Table) -> set[str]:
 
 
 COUNT = "SELECT count(*) FROM iceberg.db.counted a CROSS JOIN iceberg.db.counted b WHERE length(a.text || b.text) > 3"
+CANCELLED, TOO_LATE = "USER_CANCELED", "EXCEEDED_TIME_LIMIT"
 ENDS = {
-    "cancel": "USER_CANCELED",
-    "time limit": "EXCEEDED_TIME_LIMIT",
+    "cancel": CANCELLED,
+    "time limit": TOO_LATE,
+    "cancel or time limit": None,  # by turns
     "kill spark": "REMOTE_HOST_GONE",
     "kill coordinator": None,  # a client sees a connection that is lost
 }
@@ -249,7 +252,23 @@ def states(service: Service) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("end", ENDS)
+def cancel(service: Service, statements: Set[str]) -> None:
+    """All of these, which run."""
+    running = [query for query in service.get("/v1/query") if query["state"] == "RUNNING"]
+    found = [query["queryId"] for query in running if query["query"] in statements]
+    assert len(found) == len(statements)
+    for query in found:
+        assert httpx.delete(f"{service.url}/v1/query/{query}").status_code == 204
+
+
+@pytest.mark.parametrize(
+    "end",
+    some(
+        ["cancel or time limit", "kill spark", "kill coordinator"],
+        ["cancel", "time limit"],
+        "each end of every second kind of statement at once",
+    ),
+)
 def test_failed_statements_leave_no_file_and_touch_none_of_others(harmed: Service, end: str) -> None:
     """INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS at once, each with a file on disk when they end; a rewrite too.
 
@@ -257,9 +276,12 @@ def test_failed_statements_leave_no_file_and_touch_none_of_others(harmed: Servic
     """
     name = end.replace(" ", "_")
     before = Before.of(harmed, name)
-    limit = {"query_max_execution_time": "15s"} if end == "time limit" else {}
     statements = [*(sql.format(t=f"{kind}_{name}") for kind, sql in WRITES.items()), FILL.format(name)]
-    running = [in_background(harmed, sql, session_properties=limit) for sql in statements]
+    outcomes = [(CANCELLED, TOO_LATE)[number % 2] if "or" in end else ENDS[end] for number in range(len(statements))]
+    limits = [{"query_max_execution_time": "15s"} if told == TOO_LATE else {} for told in outcomes]
+    running = [
+        in_background(harmed, sql, session_properties=limit) for sql, limit in zip(statements, limits, strict=True)
+    ]
     written = before.all_have_written()
     eventually(written, 100)
     counting, restarts, children = None, harmed.get("/v1/status")["spark"]["restarts"], family(harmed.process.pid)
@@ -272,9 +294,8 @@ def test_failed_statements_leave_no_file_and_touch_none_of_others(harmed: Servic
         # Earlier than its tasks a new server would just take the call.
         eventually(lambda: data_files(before.rewritten) != before.files & data_files(before.rewritten), 120)
     match end:
-        case "cancel":
-            for query in states(harmed)["RUNNING"]:
-                assert httpx.delete(f"{harmed.url}/v1/query/{query}").status_code == 204
+        case "cancel" | "cancel or time limit":
+            cancel(harmed, {sql for sql, told in zip(statements, outcomes, strict=True) if told == CANCELLED})
         case "kill spark":
             assert len(states(harmed)["RUNNING"]) == len(running) + 1
             first = spark_of(harmed)
@@ -284,7 +305,8 @@ def test_failed_statements_leave_no_file_and_touch_none_of_others(harmed: Servic
             harmed.process.wait()
     for thread, _ in running:
         thread.join(timeout=300)
-    assert [getattr(outcome[0], "error_name", None) for _, outcome in running] == [ENDS[end]] * len(running)
+    outcomes += [ENDS[end]] * (len(running) - len(outcomes))
+    assert [getattr(outcome[0], "error_name", None) for _, outcome in running] == outcomes
     if end == "kill coordinator":
         eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
         assert len(harmed.lake().list_tables("db")) == len(before.tables) + 1

@@ -60,6 +60,7 @@ def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any
     assert took < MEBIBYTES, f"{took} MiB"
 
 
+@pytest.mark.full("equality deletes of half of all rows above, long values in the sort below")
 def test_equality_deletes_by_long_text(lake: Any, foreign: Any) -> None:
     rows = 1_000_000 if FULL else 300_000
     names = pa.array([f"{i:0300d}" for i in range(rows)])
@@ -72,6 +73,7 @@ def test_equality_deletes_by_long_text(lake: Any, foreign: Any) -> None:
     assert took < MEBIBYTES, f"{took} MiB"
 
 
+@pytest.mark.full("kernels/test_memory and the bounded rewrite of kernels/test_kernels")
 def test_position_deletes_of_half_a_large_file(lake: Any, foreign: Any) -> None:
     rows = 4_000_000 if FULL else 2_000_000
     lake.create("t", [wide(0, rows)])

@@ -42,7 +42,7 @@ def jvm_of(engine: SparkEngine) -> int:
     return int(children[0])
 
 
-@pytest.mark.skipif(os.environ.get("PROCESSION_TEST_FULL") != "1", reason="two starts of Spark, one without archive")
+@pytest.mark.full("catalogs by statements in test_managed_catalogs, over the Spark that runs")
 def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_theirs(
     own_engine: SparkEngine, executions: Any, probing: Callable[[Path], None], tmp_path: Path
 ) -> None:
@@ -74,6 +74,7 @@ def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_thei
     assert second.alive
 
 
+@pytest.mark.full("the end of a whole service by a signal in test_up, of its guard in test_guard")
 def test_stop_leaves_no_process_and_refuses_what_comes_later(
     tmp_path: Path, executions: Any, gone_within: Callable[[Path, float], list[int]]
 ) -> None:
@@ -86,6 +87,7 @@ def test_stop_leaves_no_process_and_refuses_what_comes_later(
     assert refused.value.code is ErrorCode.SERVER_SHUTTING_DOWN
 
 
+@pytest.mark.full("a killed coordinator in test_faults, whose children have to be gone; its guard in test_guard")
 def test_killing_the_owner_leaves_neither_jvm_nor_python_worker(
     tmp_path: Path, processes_of: Callable[[Path], list[int]], gone_within: Callable[[Path, float], list[int]]
 ) -> None:

@@ -170,6 +170,7 @@ def test_a_silent_server_is_replaced_and_its_statements_may_be_sent_again(
     assert "did not answer" in own_engine.status.problem
 
 
+@pytest.mark.full("a killed Spark in test_faults, a silent one above: both are replaced")
 def test_a_server_without_memory_ends_and_is_replaced(own_engine: SparkEngine, executions: Any) -> None:
     connection = own_engine.connect()
     restarts = own_engine.status.restarts
