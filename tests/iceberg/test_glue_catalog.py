@@ -212,6 +212,7 @@ def test_an_answer_that_is_lost_is_asked_again_and_the_commit_found(
     assert len(lake.table(table).snapshots()) == 6
 
 
+@pytest.mark.usefixtures("looked_for_soon")
 def test_no_answer_at_all_is_an_unknown_outcome(lake: GlueLake, table: str, monkeypatch: Any) -> None:
     client = lake.connector.tables_of.client().glue
 

@@ -143,6 +143,7 @@ def test_an_answer_that_is_lost_after_the_commit_is_found(lake: Any, table: str,
     assert lake.orphans(table) == set()
 
 
+@pytest.mark.usefixtures("looked_for_soon")
 def test_a_commit_that_may_have_been_lost_keeps_its_files_and_no_lock(lake: Any, table: str, monkeypatch: Any) -> None:
     files, parameters = lake.files(table), entry(lake, table)
 

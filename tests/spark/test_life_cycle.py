@@ -15,8 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
+from coordinator.engine.spark import sessions
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.our_classes import OUR_JAR
 from coordinator.engine.spark.settings import SparkSettings
@@ -127,7 +129,12 @@ def test_a_remote_server_runs_statements_and_kernels(engine: SparkEngine, execut
     assert engine.connect().alive
 
 
-def test_an_unreachable_remote_server_is_a_retriable_error(executions: Any, tmp_path: Path) -> None:
+def test_an_unreachable_remote_server_is_a_retriable_error(
+    executions: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked as often as ever, with short pauses."""
+    soon = lambda **given: DefaultPolicy(**given | {"max_backoff": 50, "jitter": 1})  # noqa: E731
+    monkeypatch.setattr(sessions, "DefaultPolicy", soon)
     remote = SparkEngine(SparkSettings(work_dir=tmp_path, remote="sc://localhost:1"), {})
     with pytest.raises(ProcessionError) as failed:
         list(remote.run("SELECT 1", executions()))
