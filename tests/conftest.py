@@ -77,6 +77,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     atexit.register(gc.unfreeze)
 
 
+FAST = "not slow and not spark and not lake"
+"""What `make check` asks for."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files in which every test is slow are not even imported for `make check`: two of each worker's ten seconds."""
+    if config.getoption("markexpr") != FAST or collection_path.suffix != ".py":
+        return None
+    return True if tiers.all_slow(collection_path) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Tests of a group stay together, those of other files with their file; what takes longest comes first.

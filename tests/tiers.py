@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,21 @@ FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
 
 
 def some(first: Iterable[Any], others: Iterable[Any], why: str) -> list[Any]:
-    """Values of a parameter: the first ones are tried in `make test`, the others in `make test-full` alone."""
-    return [*first, *(pytest.param(value, marks=pytest.mark.full(why)) for value in others)]
+    """Values of a parameter: the first ones are tried in `make test`, the others in `make test-full` alone.
+
+    A tuple has values of several parameters.
+    """
+    mark = pytest.mark.full(why)
+    values = [value if isinstance(value, tuple) else (value,) for value in others]
+    return [*first, *(pytest.param(*value, marks=mark) for value in values)]
+
+
+_ALL_SLOW = re.compile(r"^pytestmark = (?:\[[^]]*?)?pytest\.mark\.(?:slow|spark)\b", re.MULTILINE)
+
+
+def all_slow(file: Path) -> bool:
+    """Whether a file of tests marks all of them as slow, by its text."""
+    return file.name.startswith("test_") and _ALL_SLOW.search(file.read_text("utf-8")) is not None
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:

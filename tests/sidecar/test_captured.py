@@ -45,6 +45,7 @@ def verdict(velox: None) -> Callable[..., str | None]:
     return run
 
 
+@pytest.mark.slow
 def test_conversion(captured: list[dict[str, Any]], verdict: Callable[..., str | None]) -> None:
     wrong = []
     for row in captured:

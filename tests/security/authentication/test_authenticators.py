@@ -200,6 +200,7 @@ class Provider(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_keys_of_a_provider_are_fetched_when_they_are_needed() -> None:
     first, second = (generate_private_key(65537, 2048) for _ in range(2))
     entries = [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())) for key in (first, second)]

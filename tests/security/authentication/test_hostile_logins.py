@@ -77,6 +77,7 @@ async def test_a_silent_provider_of_keys_does_not_hold_up_tokens_with_known_keys
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_a_provider_that_is_gone_is_not_asked_for_each_token() -> None:
     from tests.security.authentication.identity_provider import identity_provider
 
