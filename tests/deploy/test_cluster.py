@@ -27,8 +27,8 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.full(
-        "a Spark that others started in test_parts_apart, a killed worker process in a round of test_faults, calls of "
-        "all workers in spark/test_engine"
+        "a Spark that others run in e2e/test_catalog_servers, a killed worker process in a round of test_faults, "
+        "calls of all workers in spark/test_engine"
     ),
 ]
 SECRET = "open-sesame-of-the-cluster"

@@ -16,7 +16,14 @@ from pyiceberg.table import Table
 
 from tests.deploy.parts import Deployment, deployment
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.full(
+        "a Spark that others run and a catalog in PostgreSQL in e2e/test_catalog_servers, S3 on both engines in "
+        "e2e/test_vended_keys, a sidecar of its own in cli/test_up, the files of docker/ in deploy/"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +117,6 @@ def test_expiry_and_orphans_work_on_the_store(parts: Deployment) -> None:
     assert orphans == []  # younger than three days
 
 
-@pytest.mark.full("iceberg/test_glue_catalog: our side of Glue with PyIceberg as the other writer")
 def test_a_glue_catalog_that_iceberg_java_and_we_write_in_turn(parts: Deployment) -> None:
     """Spark writes and reads by Iceberg Java's own Glue catalog; credentials come from the environment."""
     t = "glued.shop.nation"

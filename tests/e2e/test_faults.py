@@ -260,7 +260,7 @@ def all_writing(service: Service, before: Before, ends: Mapping[str, str | None]
 
     A machine that is so busy that one has run out of its time before is given more of it.
     """
-    for seconds in (15, 60, 120):
+    for seconds in (10, 30, 90):
         limit = {"query_max_execution_time": f"{seconds}s"}
         running = [
             in_background(service, sql, session_properties=limit if end == TOO_LATE else {})

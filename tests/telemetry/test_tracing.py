@@ -46,7 +46,7 @@ class Collector(BaseHTTPRequestHandler):
 def collector() -> Iterator[tuple[str, list[tuple[str, ExportTraceServiceRequest]]]]:
     handler = type("Handler", (Collector,), {"received": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", handler.received

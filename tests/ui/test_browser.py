@@ -124,6 +124,7 @@ def fakes(start_server):
         yield running
 
 
+@pytest.mark.full("the page of a query and a killed one without a browser in test_pages")
 def test_pages_live_and_kill(browser, fakes):
     with watched(browser, fakes.url) as one, watched(browser, fakes.url) as all_of_them:
         all_of_them.open("queries")
@@ -143,6 +144,7 @@ def test_pages_live_and_kill(browser, fakes):
         all_of_them.page.locator("text=ADMINISTRATIVELY_KILLED").wait_for()
 
 
+@pytest.mark.full("every page in a browser above")
 def test_a_server_that_goes_and_comes(browser, fakes):
     with watched(browser, fakes.url) as lost:
         page = lost.open("queries")
