@@ -47,6 +47,7 @@ def wide(start: int, count: int) -> pa.Table:
     return pa.table({"id": ids, "note": text})
 
 
+@pytest.mark.full("the sort below; a bounded rewrite in kernels/test_kernels and kernels/test_memory")
 def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any) -> None:
     lake.create("t", [wide(n * ROWS // 4, ROWS // 4) for n in range(4)])
     ids = np.arange(0, 2 * KEYS, 2)
@@ -60,7 +61,7 @@ def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any
     assert took < MEBIBYTES, f"{took} MiB"
 
 
-@pytest.mark.full("equality deletes of half of all rows above, long values in the sort below")
+@pytest.mark.full("long values in the sort below")
 def test_equality_deletes_by_long_text(lake: Any, foreign: Any) -> None:
     rows = 1_000_000 if FULL else 300_000
     names = pa.array([f"{i:0300d}" for i in range(rows)])
