@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from hypothesis import settings
 
-from tests import files_in_memory
+from tests import files_in_memory, tiers
 
 SHARED = {
     "whole_service": "service",
@@ -77,12 +77,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     atexit.register(gc.unfreeze)
 
 
+FAST = "not slow and not spark and not lake"
+"""What `make check` asks for."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files in which every test is slow are not even imported for `make check`: two of each worker's ten seconds."""
+    if config.getoption("markexpr") != FAST or collection_path.suffix != ".py":
+        return None
+    return True if tiers.all_slow(collection_path) else None
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Tests of a group stay together, those of other files with their file; what takes longest comes first.
 
-    Whatever needs a shared server is slow.
+    Whatever needs a shared server is slow. What is for a full run alone is left out of others.
     """
+    tiers.leave_out(config, items)
     groups = {item: _group(item) for item in items}
     sizes = Counter(group for item, group in groups.items() if item.get_closest_marker("slow"))
     first = {group: -len(items) - place for place, group in enumerate(reversed(dict.fromkeys(SHARED.values())))}

@@ -104,7 +104,7 @@ def _packaged(home: Path) -> Iterator[str]:
     handler = type("Handler", (ToUnixSocket,), {"path": f"{directory}/.s.PGSQL.5432"})
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as proxy:
         proxy.daemon_threads = True
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        threading.Thread(target=proxy.serve_forever, args=(0.05,), daemon=True).start()
         yield f"postgresql://postgres@127.0.0.1:{proxy.server_address[1]}/postgres"
         proxy.shutdown()
     server.cleanup()

@@ -188,6 +188,7 @@ async def test_answers_are_never_retried(
     assert len(sidecar.requests) == 1
 
 
+@pytest.mark.slow
 async def test_a_hanging_sidecar_is_given_up_at_the_deadline(
     sidecar: Any, fragment: SimplePlanFragment, session: Session
 ) -> None:
@@ -290,6 +291,7 @@ async def test_errors_are_located(sidecar: Any, fragment: SimplePlanFragment, se
     assert found[3] is None
 
 
+@pytest.mark.slow
 async def test_fragments_of_a_plan_go_out_together_over_pooled_connections(
     sidecar: Any, captured: list[dict[str, Any]], session: Session
 ) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.tiers import some
+
 pytestmark = pytest.mark.slow
 
 
@@ -54,7 +56,7 @@ def test_a_missing_directory_is_one_line(procession: Any, tmp_path: Path) -> Non
     assert (done.returncode, done.stderr) == (2, told)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("number", some([signal.SIGINT], [signal.SIGTERM], "every service of the tests is ended so"))
 def test_a_signal_ends_everything(
     running: Any,
     etc: Path,

@@ -176,6 +176,7 @@ def test_only_tokens_of_peers_for_this_request_are_taken(pair: Pair, change: str
     assert pair.second.client.get(path, headers={BEARER_HEADER: token} | USER).status_code == 401
 
 
+@pytest.mark.slow
 def test_who_asks_is_told_by_the_coordinator_that_knows() -> None:
     with two_servers(secured()) as pair:
         page = pair.first.client.post("/v1/statement", content="SELECT 1", headers=as_("alice")).json()

@@ -71,6 +71,7 @@ def _stop(service: Service) -> None:
         service.process.stdout.close()
 
 
+@pytest.mark.full("draining in protocol/test_life_cycle, pages by turns and the end of one coordinator below")
 def test_a_rolling_restart_under_load_is_seen_by_nobody(services: list[Service]) -> None:
     urls = [service.url for service in services]
     with Load(urls) as load:

@@ -17,7 +17,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tests.databases import new_database
 from tests.e2e.service import Service, start_service, write_etc
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.timeout(600),
+    pytest.mark.full(
+        "each moment of a coordinator that is suspended or dies in test_peer_recovery, two whole ones in "
+        "test_two_services, a killed coordinator with Spark in test_faults"
+    ),
+]
 # More rows than any machine inserts meanwhile; those of the first tasks are in files at once.
 ENDLESS = (
     "INSERT INTO lake.db.t SELECT a.id FROM lake.db.u a CROSS JOIN lake.db.u b CROSS JOIN lake.db.u c "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from coordinator.maintenance.store import MaintenanceStore
+from coordinator.values import database_files
 from coordinator.values.database_files import set_aside_if_damaged
 
 
@@ -22,8 +24,8 @@ def test_a_damaged_file_is_kept_beside_a_new_one(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.slow
-def test_whole_busy_and_missing_files_are_left_alone(tmp_path: Path) -> None:
+def test_whole_busy_and_missing_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_files, "connect", partial(sqlite3.connect, timeout=0.1))  # nobody ends it meanwhile
     file = tmp_path / "m.db"
     set_aside_if_damaged(file, "memory")
     with sqlite3.connect(file) as connection:

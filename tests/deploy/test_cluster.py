@@ -6,7 +6,6 @@ One is killed in the middle of a rewrite. Rows are compared by DuckDB over the f
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 import time
@@ -24,8 +23,14 @@ from coordinator.engine.spark.settings import DEFAULT_PACKAGES
 from tests.deploy.standalone import Cluster, standalone_cluster
 from tests.e2e.service import ROOT, Service, start_service
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.full(
+        "a Spark that others run in e2e/test_catalog_servers, a killed worker process in a round of test_faults, "
+        "calls of all workers in spark/test_engine"
+    ),
+]
 SECRET = "open-sesame-of-the-cluster"
 ALL = "options => MAP(ARRAY['rewrite-all', 'target-file-size-bytes'], ARRAY['true', '4000000'])"
 SPARK = {"engine": "spark"}
@@ -142,7 +147,7 @@ def test_both_workers_write_rewrite_and_look_up(deployed: Deployed) -> None:
     copy = deployed.service.lake().load_table("db.doubled")
     assert differing(copy, pa.concat_tables([expected, expected])) == 0
     names = "schema => 'db', table_name => 'doubled'"
-    for order in ("id", "zorder(id, k)")[: 2 if FULL else 1]:
+    for order in ("id", "zorder(id, k)"):
         how = f"strategy => 'sort', sorted_by => ARRAY['{order}'], {ALL}"
         assert call(deployed, f"CALL iceberg.system.rewrite_data_files({names}, {how})")[0][0] >= 1
         assert differing(copy, pa.concat_tables([expected, expected])) == 0
@@ -182,7 +187,7 @@ def test_no_secret_is_seen_in_a_list_of_processes(deployed: Deployed) -> None:
     assert [words for words in shown if SECRET in words] == []
 
 
-@pytest.mark.parametrize("how", ["", "strategy => 'sort', sorted_by => ARRAY['t']"][: 2 if FULL else 1])
+@pytest.mark.parametrize("how", ["", "strategy => 'sort', sorted_by => ARRAY['t']"])
 def test_a_worker_that_dies_in_a_rewrite_costs_no_row_and_leaves_no_file(deployed: Deployed, how: str) -> None:
     name = f"killed_{'sorted' if how else 'packed'}"
     parts = [numbers(80_000, start) for start in range(0, 640_000, 80_000)]

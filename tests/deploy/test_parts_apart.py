@@ -16,7 +16,14 @@ from pyiceberg.table import Table
 
 from tests.deploy.parts import Deployment, deployment
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.full(
+        "a Spark that others run and a catalog in PostgreSQL in e2e/test_catalog_servers, S3 on both engines in "
+        "e2e/test_vended_keys, a sidecar of its own in cli/test_up, the files of docker/ in deploy/"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

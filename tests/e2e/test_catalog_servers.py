@@ -67,6 +67,20 @@ def test_rewrite_and_query_over_a_postgres_catalog(servers: Servers) -> None:
     assert service.execute("SELECT count(*), max(id) FROM lake.db.t") == [[700, 699]]
 
 
+def test_a_table_of_a_hive_metastore(servers: Servers) -> None:
+    """Made, filled by Spark, changed and dropped; the metastore's own client sees it."""
+    run = servers.service.execute
+    run("CREATE SCHEMA hived.short")
+    assert run("CREATE TABLE hived.short.t AS SELECT BIGINT '1' AS id, 'a' AS p") == [[1]]
+    assert run("INSERT INTO hived.short.t VALUES (2, 'b'), (3, 'b')") == [[2]]
+    assert run("DELETE FROM hived.short.t WHERE id = 2") == [[1]]
+    assert run("SELECT id FROM hived.short.t ORDER BY id") == [[1], [3]]
+    assert servers.metastore.table("short", "t").parameters["table_type"] == "ICEBERG"
+    run("DROP SCHEMA hived.short CASCADE")
+    assert servers.metastore.locks() == []
+
+
+@pytest.mark.full("the table above; the same procedures in iceberg/test_hive_catalog")
 def test_statements_over_a_hive_metastore(servers: Servers) -> None:
     """From CREATE SCHEMA to DROP SCHEMA; PyIceberg's own client of the metastore sees what statements did."""
     run, schema, t = servers.service.execute, "life", "hived.life.t"

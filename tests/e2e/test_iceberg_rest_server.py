@@ -139,6 +139,7 @@ def test_statements_and_rewrites(served: Served, version: str) -> None:
     assert served.files(folder) == set()
 
 
+@pytest.mark.full("views and branches of the tests' own REST server in iceberg/test_rest_catalog and e2e/test_branches")
 def test_views_and_branches(served: Served) -> None:
     made = "WITH (\"format-version\" = '3') AS SELECT nationkey AS id, name, regionkey FROM tpch.tiny.nation"
     assert served.run(f"CREATE TABLE real.db.b {made}") == [[25]]
@@ -244,6 +245,7 @@ def test_nothing_is_left_of_a_table_that_was_not_filled(served: Served) -> None:
     assert served.run("SHOW TABLES FROM real.db LIKE 'bad'") == []
 
 
+@pytest.mark.full("columns by position with lent keys in test_vended_keys")
 def test_columns_are_read_by_position(served: Served) -> None:
     served.run("CREATE TABLE real.db.orders WITH (\"format-version\" = '3') AS SELECT * FROM tpch.tiny.orders")
     sql = "SELECT * FROM {}.orders ORDER BY totalprice DESC LIMIT 3"

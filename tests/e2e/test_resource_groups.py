@@ -44,7 +44,7 @@ def test_a_changed_file_counts_and_a_wrong_one_does_not(closed: tuple[Service, P
     service, file = closed
     page = httpx.post(f"{service.url}/v1/statement", content="SELECT 1", headers={"X-Presto-User": "ann"}).json()
     while page["stats"]["state"] in ("WAITING_FOR_PREREQUISITES",):
-        page = httpx.get(page["nextUri"]).json()
+        page = _next(page)
     assert page["stats"]["state"] == "QUEUED"
     assert service.get("/v1/resourceGroupState/g")["softMemoryLimit"] == "512MB"
 
@@ -54,7 +54,7 @@ def test_a_changed_file_counts_and_a_wrong_one_does_not(closed: tuple[Service, P
 
     file.write_text(groups(1))
     while "nextUri" in page:
-        page = httpx.get(page["nextUri"], timeout=30).json()
+        page = _next(page)
         assert page["stats"]["state"] != "FAILED"
     assert service.get("/v1/resourceGroupState/g")["hardConcurrencyLimit"] == 1
     refused = httpx.post(f"{service.url}/v1/validate", content="SELECT nope", headers={"X-Presto-User": "ann"})
@@ -96,6 +96,13 @@ def test_a_plan_that_waited_is_made_again_only_if_its_tables_changed(closed: tup
     assert _planned(service) == planned + 1, "one was planned again, one was refused, one went on as it was"
 
 
+def _next(page: dict[str, Any]) -> dict[str, Any]:
+    """What is known now: a statement that waits would hold its answer back for a second."""
+    uri = httpx.URL(page["nextUri"]).copy_merge_params({"maxWait": "20ms"})
+    found: dict[str, Any] = httpx.get(uri, timeout=30).json()
+    return found
+
+
 def _planned(service: Service) -> int:
     metrics = httpx.get(service.url + "/metrics").text
     (count,) = re.findall(r'procession_planner_statements_total\{outcome="planned"\} (\d+)', metrics)
@@ -109,7 +116,7 @@ def _queued(service: Service, sql: str) -> dict[str, Any]:
 def _poll(service: Service, sql: str, until: tuple[str, ...]) -> dict[str, Any]:
     page = httpx.post(f"{service.url}/v1/statement", content=sql, headers={"X-Presto-User": "ann"}).json()
     while page["stats"]["state"] not in until:
-        page = httpx.get(page["nextUri"], timeout=30).json()
+        page = _next(page)
     return page
 
 
@@ -117,7 +124,7 @@ def _finish(page: dict[str, Any]) -> dict[str, Any]:
     """The page with the result or the error."""
     found = page
     while "nextUri" in page:
-        page = httpx.get(page["nextUri"], timeout=30).json()
+        page = _next(page)
         found = page if "data" in page or "error" in page else found
     return found
 
@@ -191,7 +198,7 @@ def _waits_in(service: Service, sql: str, *, eager: bool) -> list[str]:
     headers = {"X-Presto-User": "ann", "X-Presto-Session": f"eager_plan_validation_enabled={str(eager).lower()}"}
     page = httpx.post(f"{service.url}/v1/statement", content=sql, headers=headers).json()
     while page["stats"]["state"] not in ("QUEUED", "FINISHED", "FAILED"):
-        page = httpx.get(page["nextUri"], timeout=30).json()
+        page = _next(page)
     found: list[str] = service.get(f"/v1/query/{page['id']}")["resourceGroupId"]
     if "nextUri" in page:
         httpx.delete(page["nextUri"])

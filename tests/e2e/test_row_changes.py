@@ -129,6 +129,7 @@ def test_statements_at_the_same_time_all_count(service: Service, run: Callable[[
     eventually(lambda: {row[0] for row in run(COMMITTED)} == snapshots, 60)
 
 
+@pytest.mark.full("iceberg/test_lost_races: a write that lost its race is made again; writes at the same time below")
 def test_an_update_outlives_a_compaction_of_its_files(service: Service, run: Callable[[str], Any]) -> None:
     """It loses the race for its commit, and is run again over the new files."""
     with_tasks = {**TASK_PER_FILE, "format-version": "2"}

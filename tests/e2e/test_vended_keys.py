@@ -199,6 +199,7 @@ def test_columns_are_read_by_position(lent: Lent) -> None:
     assert lent.execute(sql.format("lent.db"), **late) == lent.execute(sql.format("tpch.tiny"))
 
 
+@pytest.mark.full("rewrites, statistics and conversions with lent keys below; every procedure in test_every_procedure")
 def test_every_procedure_that_needs_no_folder_of_its_own(lent: Lent) -> None:
     table = lent.days("days")
     line = [snapshot.snapshot_id for snapshot in table.snapshots()][-5:]
@@ -232,6 +233,7 @@ def test_rewrites_statistics_and_conversions(lent: Lent) -> None:
     assert lent.rows("worked") == [row for row in before if row[0] % 7]
 
 
+@pytest.mark.full("test_tasks_whose_keys_ended_run_again_with_newer_ones and all renewals of iceberg/test_vended_keys")
 def test_a_slow_rewrite_outlives_its_keys(lent: Lent) -> None:
     lent.days("slow")
     before, store = lent.rows("slow"), lent.store
@@ -246,6 +248,7 @@ def test_a_slow_rewrite_outlives_its_keys(lent: Lent) -> None:
     assert lent.rows("slow") == before
 
 
+@pytest.mark.full("a killed coordinator in test_faults; lent keys on both engines in the tests above")
 def test_what_a_dead_coordinator_left_is_removed_with_lent_keys(lent: Lent) -> None:
     table = lent.days("killed")
     before, known = lent.rows("killed"), files(lent, table)

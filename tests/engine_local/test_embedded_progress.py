@@ -37,6 +37,7 @@ def test_shares(progress: ScanProgress, read: int, rows: int, share: float) -> N
 
 
 @pytest.mark.parametrize("field_ids", [True, False])
+@pytest.mark.slow
 def test_a_statement_tells_how_far_it_is(field_ids: bool, tmp_path: Path) -> None:
     """DuckDB reads a file with field ids by itself, the kernels one without."""
     file = tmp_path / "t.parquet"

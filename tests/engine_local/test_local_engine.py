@@ -113,6 +113,7 @@ def test_cancelling_interrupts() -> None:
     timer.join()
 
 
+@pytest.mark.slow
 def test_cancelling_ends_functions_of_ours() -> None:
     inner = "reduce(sequence(1, 9999), 0, (a, b) -> a + b, a -> a)"
     slow = f"SELECT reduce(sequence(1, 9999), x, (s, y) -> s + {inner}, s -> s) FROM UNNEST(sequence(1, 999)) t(x)"

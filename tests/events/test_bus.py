@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from time import monotonic
 
+import pytest
+
 from coordinator.events.bus import EventBus, NamedListener
 from shared.spi.event_listener import Event
 from tests.event_samples import completed, created
@@ -59,6 +61,7 @@ def test_every_listener_gets_every_event_in_order() -> None:
     assert [(stats.delivered, stats.dropped, stats.failed) for stats in bus.stats()] == [(2_000, 0, 0)] * 2
 
 
+@pytest.mark.slow
 def test_a_listener_that_fails_or_hangs_harms_no_other() -> None:
     well, hanging = Remembering(), Hanging()
     bus = EventBus([named(Failing()), named(hanging, max_queued=3), named(well)])

@@ -161,6 +161,7 @@ def test_every_start_has_its_end_and_excluded_types_have_none() -> None:
 
 
 @respx.mock
+@pytest.mark.slow
 def test_http_transport() -> None:
     route = respx.post("http://lineage.example.com:5000/api/v2/lineage?team=data")
     route.side_effect = [httpx.Response(503), httpx.Response(201), httpx.Response(201)]

@@ -127,6 +127,7 @@ def test_a_client_that_goes_away_ends_its_statement(flight):
     assert query.error.code.name == "USER_CANCELED"
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_away_while_its_statement_waits(flight):
     with fl.connect(flight.uri) as client:
         ticket = info_of(client, "SELECT slow").endpoints[0].ticket
@@ -190,6 +191,7 @@ def test_messages_are_bounded(flight):
     assert raw(flight.uri, "ListFlights", b"") == []
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_nothing_and_one_that_takes_nothing_are_left():
     settings = DispatchSettings(client_timeout=0.5, sweep_interval=0.1, max_buffer_size=1 << 20)
     with running_flight(settings=settings, receive_timeout=0.3) as flight:

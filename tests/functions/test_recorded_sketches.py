@@ -20,7 +20,7 @@ from tests.sql.test_recorded_statements import Procession
 pytestmark = pytest.mark.slow
 
 FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
-_PART = 36
+_PART = 72
 """One statement of so many is asked when not all are."""
 
 
@@ -78,13 +78,21 @@ _COUNTED = re.compile(r"SELECT (approx_distinct\(.*\)) (FROM UNNEST\(sequence\(1
 
 @pytest.mark.spark
 def test_different_values_on_spark_are_estimated_as_presto_does(spark_engine: Any) -> None:
-    """Every recorded call over numbers, of all types and errors, sparse and dense; one statement a source."""
+    """Recorded calls over numbers, of all types and errors, sparse and dense; one statement a source.
+
+    A third of the calls of each source, or all in a full run.
+    """
     asked: dict[str, dict[str, int]] = {}
+    known = 0
     for theirs in recorded():
         found = _COUNTED.fullmatch(theirs["sql"])
         if found and "error" not in theirs and len(theirs["columns"]) == len(theirs["rows"]) == 1:
+            known += 1
+            if not (FULL or zlib.crc32(theirs["sql"].encode()) % 3 == 0):
+                continue
             asked.setdefault(found[2], {})[found[1]] = theirs["rows"][0][0]
-    assert sum(map(len, asked.values())) > 80
+    assert known > 80
+    assert sum(map(len, asked.values())) > 15
     run = _on(spark_engine)
     misses = [
         (call, source, ours, theirs)

@@ -65,7 +65,7 @@ class FallbackHandler(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def fallback() -> Iterator[Fallback]:
     with Fallback() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield server
         server.shutdown()

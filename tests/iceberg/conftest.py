@@ -18,6 +18,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
+from coordinator.connectors.iceberg.rewrite.committing import commit
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from coordinator.engine.procedures import run_procedure
 from coordinator.kernels.errors import KernelError
@@ -214,6 +215,12 @@ def java_lake() -> Callable[[Path], Any]:
 def lake_in() -> Callable[[Path, str], Lake]:
     """A lake in a directory, its catalog under a name of its own: a session of Spark keeps its catalogs by name."""
     return lambda home, catalog: Lake(home, catalog=catalog)
+
+
+@pytest.fixture
+def looked_for_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a commit whose outcome nobody told, the table is looked at as often as ever, but without long pauses."""
+    monkeypatch.setattr(commit, "_LOOK_AGAIN_SECONDS", (0.05,) * len(commit._LOOK_AGAIN_SECONDS))
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def serving(catalog: Catalog, habits: Habits | None = None) -> Iterator[str]:
     attributes = {"catalog": catalog, "views": RestViewServer(), "habits": habits or Habits()}
     handler = type("Handler", (RestHandler,), attributes)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()  # it ends as soon
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:

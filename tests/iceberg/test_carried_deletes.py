@@ -22,7 +22,7 @@ from coordinator.kernels.positions import write_positions
 from coordinator.kernels.tasks import Output
 from shared.errors import ErrorCode, ProcessionError
 
-SEEDS = range(2000 if os.environ.get("PROCESSION_TEST_FULL") else 25)
+SEEDS = range(2000 if os.environ.get("PROCESSION_TEST_FULL") else 10)
 
 
 def numbers(start: int, count: int) -> pa.Table:

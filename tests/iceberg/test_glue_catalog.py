@@ -171,6 +171,7 @@ def test_tables_made_of_files_and_of_metadata(lake: Any, table: str) -> None:
     made_of_files_and_of_metadata(lake, table)
 
 
+@pytest.mark.full("the same walk over a Hive metastore; a race that Glue decides below")
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: GlueLake, table: str) -> None:
     append_is_kept_and_delete_a_conflict(lake, table)
 
@@ -212,6 +213,7 @@ def test_an_answer_that_is_lost_is_asked_again_and_the_commit_found(
     assert len(lake.table(table).snapshots()) == 6
 
 
+@pytest.mark.usefixtures("looked_for_soon")
 def test_no_answer_at_all_is_an_unknown_outcome(lake: GlueLake, table: str, monkeypatch: Any) -> None:
     client = lake.connector.tables_of.client().glue
 

@@ -97,6 +97,7 @@ def test_a_life_of_a_table(lake: Any, table: str, foreign: Any) -> None:
     assert list(lake.table(table).refs()) == ["main", "audit"]
 
 
+@pytest.mark.full("an append meanwhile below, and a lock of someone else")
 def test_writers_in_many_threads_lose_nothing(lake: Any, table: str) -> None:
     """PyIceberg's own client has one connection for all threads, which read each other's answers."""
     catalog, failures = lake.connector.tables_of, []
@@ -121,6 +122,7 @@ def test_writers_in_many_threads_lose_nothing(lake: Any, table: str) -> None:
     assert ids(lake, table) == [*range(250), *(n * 1000 for n in range(1, 4) for _ in range(2))]
 
 
+@pytest.mark.full("the same walk over Glue; this catalog's life of a table above")
 def test_tables_made_of_files_and_of_metadata(lake: Any, table: str) -> None:
     made_of_files_and_of_metadata(lake, table)
 
@@ -143,6 +145,7 @@ def test_an_answer_that_is_lost_after_the_commit_is_found(lake: Any, table: str,
     assert lake.orphans(table) == set()
 
 
+@pytest.mark.usefixtures("looked_for_soon")
 def test_a_commit_that_may_have_been_lost_keeps_its_files_and_no_lock(lake: Any, table: str, monkeypatch: Any) -> None:
     files, parameters = lake.files(table), entry(lake, table)
 

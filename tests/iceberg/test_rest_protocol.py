@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import pytest
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
-from coordinator.connectors.iceberg.rest import commits
+from coordinator.connectors.iceberg.rest import commits, rest_catalog
+from coordinator.connectors.iceberg.rest.token_exchange import ExchangedToken
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError, Property
 from tests.iceberg.rest_catalog import serving
@@ -23,7 +24,6 @@ from tests.iceberg.rest_habits import Habits
 from tests.iceberg.test_rewrite import numbers
 
 LOST = 0
-FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
 LOADED = "GET /v1/namespaces/db/tables/t "
 
 
@@ -122,7 +122,8 @@ def test_a_commit_that_landed_behind_an_error_keeps_its_files(lake: Any, code: i
     assert len(lake.table("t").inspect.data_files()) == 1
 
 
-@pytest.mark.parametrize("code", [500, 502, 504, LOST] if FULL else [502, LOST])
+@pytest.mark.usefixtures("looked_for_soon")
+@pytest.mark.parametrize("code", [500, 502, 504, LOST])
 def test_a_commit_that_did_not_land_leaves_the_table_as_it_was(lake: Any, code: int) -> None:
     lake.create("t", [numbers(i * 50) for i in range(6)])
     before = lake.rows("t")
@@ -242,10 +243,12 @@ def jwt(number: int, ends: float) -> str:
 
 
 @pytest.mark.parametrize("client", [None, "me:se:cret"])
-def test_a_token_that_ends_is_exchanged(lake: Any, client: str | None) -> None:
+def test_a_token_that_ends_is_exchanged(lake: Any, client: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it ends; what the old one says of itself, and the answer of the new one, decide when."""
     lake.create("t", [numbers(0)])
-    first = jwt(0, time.time() + 3)
+    later = 0.0
+    monkeypatch.setattr(rest_catalog, "ExchangedToken", partial(ExchangedToken, clock=lambda: time.time() + later))
+    first = jwt(0, time.time() + 60)
     valid, forms = [first], []
 
     def token(form: dict[str, list[str]]) -> str:
@@ -258,7 +261,7 @@ def test_a_token_that_ends_is_exchanged(lake: Any, client: str | None) -> None:
     with over(lake, habits, **{f"iceberg.rest.auth.oauth2.{name}": value for name, value in login.items()}):
         assert lake.connector.tables("db") == ["t"]
         assert forms == []
-        time.sleep(3)
+        later = 57.0
         assert lake.connector.tables("db") == ["t"]
         assert lake.connector.tables("db") == ["t"]
     (form,) = forms

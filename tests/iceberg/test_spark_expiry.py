@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -17,17 +16,19 @@ from coordinator.connectors.iceberg.connector import IcebergConnector
 from shared.properties import Property
 from tests.execution import FakeExecution
 from tests.iceberg.java_tables import seen_by_spark
+from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 NAME = "expiring"
 """Not fx: a session of Spark keeps its catalogs by name."""
-TABLES = ["v1_table", "v2_posdel_part", "v2_eqdel", "v3_dv", "v3_upgraded", "refs", "stats", "part_evolved"]
-MORE = [
-    "v2_posdel", "v2_eqdel_part", "v2_mixed", "v3_dv_java", "v3_lineage", "v3_eqdel", "v3_default", "transforms",
-    "nested", "evolved", "sorted", "fmt_avro", "fmt_orc", "ident_sorted",
-]  # fmt: skip
-if os.environ.get("PROCESSION_TEST_FULL"):
-    TABLES += MORE
+TABLES = some(
+    ["v1_table", "v2_posdel_part", "v3_upgraded", "part_evolved"],
+    [
+        "v2_eqdel", "v3_dv", "refs", "stats", "v2_posdel", "v2_eqdel_part", "v2_mixed", "v3_dv_java", "v3_lineage",
+        "v3_eqdel", "v3_default", "transforms", "nested", "evolved", "sorted", "fmt_avro", "fmt_orc", "ident_sorted",
+    ],
+    "a table of each version and one of five specs",
+)  # fmt: skip
 
 
 class Tables:
@@ -95,7 +96,11 @@ def test_answers_files_and_rows_are_icebergs(tables: Tables, java_rows: Any, tmp
     assert java_rows.found(data) == java_rows.expected(tables.lake.home, name, data.schema)
 
 
-VERSION_3 = ["v3_dv", "v3_dv_java", "v3_lineage", "v3_upgraded", "v3_eqdel", "v3_default"]
+VERSION_3 = some(
+    ["v3_dv_java", "v3_eqdel"],
+    ["v3_dv", "v3_lineage", "v3_upgraded", "v3_default"],
+    "a table with vectors and one with equality deletes",
+)
 MAINTENANCE: dict[str, dict[str, Any]] = {
     "convert_equality_deletes": {},
     "rewrite_manifests": {},

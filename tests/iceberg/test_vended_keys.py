@@ -122,16 +122,16 @@ def test_tasks_whose_keys_ended_run_again_with_newer_ones(vended: Vended) -> Non
 @pytest.mark.parametrize("habit", ["path", "no path", "failing", "empty"])
 def test_keys_are_renewed_before_they_end(vended: Vended, habit: str) -> None:
     lake, habits, store = vended.lake, vended.habits, vended.store
-    store.told_life = 1.0
+    store.told_life = 0.5
     habits.has_credentials_path = habit != "no path"
     lake.create("t", [numbers(i * 50) for i in range(2)])
     table = lake.connector.tables_of.load("db", "t")
     loaded = habits.count("GET /v1/namespaces/db/tables/t 200")
     habits.renewal_failures = [503] if habit == "failing" else []
     habits.empty_renewals = 1 if habit == "empty" else 0
-    time.sleep(1.0)
+    time.sleep(0.5)
     assert len(list(table.scan().plan_files())) == 2  # a failed renewal keeps the old keys
-    time.sleep(1.0)
+    time.sleep(0.5)
     store.told_life = 1e9
     assert len(list(table.scan().plan_files())) == 2
     store.end_all()

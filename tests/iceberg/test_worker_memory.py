@@ -47,6 +47,7 @@ def wide(start: int, count: int) -> pa.Table:
     return pa.table({"id": ids, "note": text})
 
 
+@pytest.mark.full("the sort below; a bounded rewrite in kernels/test_kernels and kernels/test_memory")
 def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any) -> None:
     lake.create("t", [wide(n * ROWS // 4, ROWS // 4) for n in range(4)])
     ids = np.arange(0, 2 * KEYS, 2)
@@ -60,6 +61,7 @@ def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any
     assert took < MEBIBYTES, f"{took} MiB"
 
 
+@pytest.mark.full("long values in the sort below")
 def test_equality_deletes_by_long_text(lake: Any, foreign: Any) -> None:
     rows = 1_000_000 if FULL else 300_000
     names = pa.array([f"{i:0300d}" for i in range(rows)])
@@ -72,6 +74,7 @@ def test_equality_deletes_by_long_text(lake: Any, foreign: Any) -> None:
     assert took < MEBIBYTES, f"{took} MiB"
 
 
+@pytest.mark.full("kernels/test_memory and the bounded rewrite of kernels/test_kernels")
 def test_position_deletes_of_half_a_large_file(lake: Any, foreign: Any) -> None:
     rows = 4_000_000 if FULL else 2_000_000
     lake.create("t", [wide(0, rows)])

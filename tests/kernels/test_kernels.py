@@ -332,11 +332,11 @@ print(json.dumps([peak, fragment["rows"]]))
 
 @pytest.mark.slow
 def test_memory_stays_bounded_whatever_the_input_is(tmp_path: Path) -> None:
-    """A group that decodes to 1 GB, one file of it with a single row group, within 400 MB of resident memory.
+    """A group that decodes to 0.6 GB, one file of it with a single row group, within 400 MB of resident memory.
 
     ``make test-full``: a group of 2 GB on disk, 10 GB decoded, within the same bound.
     """
-    copies = 32 if os.environ.get("PROCESSION_TEST_FULL") else 6
+    copies = 32 if os.environ.get("PROCESSION_TEST_FULL") else 3
     random = np.random.default_rng(3)
     rows = 400_000
     block = pa.table(

@@ -94,6 +94,7 @@ def test_a_client_that_leaves_ends_its_statement(server):
     assert query.error.code.name == "USER_CANCELED"
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_before_the_first_row_ends_its_statement_too(server):
     before = {query.id for query in server.dispatcher.registry}
     with pytest.raises(httpx.ReadTimeout):
@@ -102,6 +103,7 @@ def test_a_client_that_leaves_before_the_first_row_ends_its_statement_too(server
     server.wait_for(lambda: query.state.value == "FAILED", 5)
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_is_left(start_server):
     settings = DispatchSettings(client_timeout=0.5, sweep_interval=0.1, max_buffer_size=1 << 20)
     with (

@@ -116,6 +116,7 @@ def test_nobody_acts_as_another(guarded):
         )
 
 
+@pytest.mark.slow
 def test_a_slug_is_of_no_use_to_others(guarded):
     page = guarded.post("SELECT slow", as_("alice")).json()
     uri = page["nextUri"].replace("https://", "http://")

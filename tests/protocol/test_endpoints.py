@@ -45,6 +45,7 @@ def test_drain_and_back(start_server):
             assert put_state(server, body).status_code == 400
 
 
+@pytest.mark.slow
 def test_shutdown_waits_for_running_statements_and_unread_rows(start_server):
     with start_server() as server:
         running = server.until(server.post("SELECT slow"), "RUNNING")

@@ -145,6 +145,7 @@ def test_timeline_has_the_ten_verbs(server):
     assert all(0 <= seconds < 5 for seconds in info["timeline"].values())
 
 
+@pytest.mark.slow
 def test_a_slow_client_holds_the_engine_not_the_memory(start_server):
     """2,000,000 rows of 220 bytes (over 400 MB of JSON) against a client that reads nothing but the first page."""
     settings = DispatchSettings(max_buffer_size=4 << 20)

@@ -126,6 +126,7 @@ def test_cpu_limit_counts_the_time_of_tasks(grouped):
     assert query.cpu_seconds == ended
 
 
+@pytest.mark.slow
 def test_higher_priority_goes_first(start_server):
     spec = parse_specification(
         json.dumps(

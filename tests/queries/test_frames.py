@@ -26,6 +26,9 @@ def test_locally(engine: LocalEngine) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.full(
+    "the same frames on the embedded engine; windows of recorded cases on Spark in functions/test_functions"
+)
 def test_on_spark(queries: Service) -> None:
     cases = [(text.format(one=BESIDE_A_TABLE), expected) for text, expected in FRAMES]
     assert wrong((text, over_http(queries, text), expected) for text, expected in cases) == []

@@ -33,7 +33,7 @@ def shapes() -> list[tuple[str, str]]:
 
 
 ALL = shapes()
-CHOSEN = ALL if os.environ.get("PROCESSION_TEST_FULL") else ALL[::6]
+CHOSEN = ALL if os.environ.get("PROCESSION_TEST_FULL") else ALL[::12]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import duckdb
@@ -16,6 +15,7 @@ from tests.e2e.service import Service
 from tests.queries.comparison import assert_same_result
 from tests.queries.test_late_materialization import OFF, ON
 from tests.queries.test_tpch import EMBEDDED, SPARK
+from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -33,9 +33,13 @@ def star(queries: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.mark.parametrize(
-    "properties", [SPARK, EMBEDDED, ON] if os.environ.get("PROCESSION_TEST_FULL") else [SPARK, EMBEDDED]
+    ("name", "properties"),
+    some(
+        [*((n, EMBEDDED) for n in QUERIES), *((n, SPARK) for n in QUERIES if n.endswith(".1"))],
+        [*((n, SPARK) for n in QUERIES if not n.endswith(".1")), *((n, ON) for n in QUERIES)],
+        "all on the embedded engine, the first of each of the four flights on Spark",
+    ),
 )
-@pytest.mark.parametrize("name", QUERIES)
 def test_ssb(name: str, properties: dict[str, str], queries: Service, star: duckdb.DuckDBPyConnection) -> None:
     cursor = queries.cursor(catalog="iceberg", schema="ssb", session_properties=properties)
     found = assert_same_result(QUERIES[name], cursor, star)

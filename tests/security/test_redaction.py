@@ -172,6 +172,7 @@ def test_of_a_long_text_about_catalogs_all_is_shown() -> None:
     assert shown_statement(text) == text
 
 
+@pytest.mark.slow
 def test_looking_for_catalogs_takes_no_time() -> None:
     hostile = "CREATE CATALOG USING " * 20_000
     begun = time.process_time()

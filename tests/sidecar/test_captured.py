@@ -45,6 +45,7 @@ def verdict(velox: None) -> Callable[..., str | None]:
     return run
 
 
+@pytest.mark.slow
 def test_conversion(captured: list[dict[str, Any]], verdict: Callable[..., str | None]) -> None:
     wrong = []
     for row in captured:
@@ -82,6 +83,7 @@ def test_json_can_be_read_by_velox_again(captured: list[dict[str, Any]], velox: 
 
 
 @pytest.mark.slow
+@pytest.mark.full("sidecar/test_memory: the same conversions by way of the service, whose processes must not grow")
 def test_memory_does_not_grow(captured: list[dict[str, Any]], verdict: Callable[..., str | None]) -> None:
     def resident_mb() -> float:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096 / 1e6

@@ -33,6 +33,7 @@ def test_what_pyspark_still_sends_is_an_error(session: SparkSession) -> None:
     assert ask(session, 1) == "session gone"
 
 
+@pytest.mark.slow
 def test_small_requests_end_in_time(session: SparkSession) -> None:
     began = time.monotonic()
     with pytest.raises(SparkConnectGrpcException):

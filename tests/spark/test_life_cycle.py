@@ -15,8 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
+from coordinator.engine.spark import sessions
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.our_classes import OUR_JAR
 from coordinator.engine.spark.settings import SparkSettings
@@ -42,7 +44,7 @@ def jvm_of(engine: SparkEngine) -> int:
     return int(children[0])
 
 
-@pytest.mark.skipif(os.environ.get("PROCESSION_TEST_FULL") != "1", reason="two starts of Spark, one without archive")
+@pytest.mark.full("catalogs by statements in test_managed_catalogs, over the Spark that runs")
 def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_theirs(
     own_engine: SparkEngine, executions: Any, probing: Callable[[Path], None], tmp_path: Path
 ) -> None:
@@ -74,6 +76,7 @@ def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_thei
     assert second.alive
 
 
+@pytest.mark.full("the end of a whole service by a signal in test_up, of its guard in test_guard")
 def test_stop_leaves_no_process_and_refuses_what_comes_later(
     tmp_path: Path, executions: Any, gone_within: Callable[[Path, float], list[int]]
 ) -> None:
@@ -86,6 +89,7 @@ def test_stop_leaves_no_process_and_refuses_what_comes_later(
     assert refused.value.code is ErrorCode.SERVER_SHUTTING_DOWN
 
 
+@pytest.mark.full("a killed coordinator in test_faults, whose children have to be gone; its guard in test_guard")
 def test_killing_the_owner_leaves_neither_jvm_nor_python_worker(
     tmp_path: Path, processes_of: Callable[[Path], list[int]], gone_within: Callable[[Path, float], list[int]]
 ) -> None:
@@ -125,7 +129,12 @@ def test_a_remote_server_runs_statements_and_kernels(engine: SparkEngine, execut
     assert engine.connect().alive
 
 
-def test_an_unreachable_remote_server_is_a_retriable_error(executions: Any, tmp_path: Path) -> None:
+def test_an_unreachable_remote_server_is_a_retriable_error(
+    executions: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked as often as ever, with short pauses."""
+    soon = lambda **given: DefaultPolicy(**given | {"max_backoff": 50, "jitter": 1})  # noqa: E731
+    monkeypatch.setattr(sessions, "DefaultPolicy", soon)
     remote = SparkEngine(SparkSettings(work_dir=tmp_path, remote="sc://localhost:1"), {})
     with pytest.raises(ProcessionError) as failed:
         list(remote.run("SELECT 1", executions()))

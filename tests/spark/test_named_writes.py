@@ -21,6 +21,7 @@ from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
 from shared.errors import ProcessionError
 from tests.execution import FakeExecution
+from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 MERGE_ON_READ = "'write.merge.mode'='merge-on-read', 'write.delete.mode'='merge-on-read'"
@@ -83,10 +84,17 @@ def lake(engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.mark.parametrize(
     ("name", "layout", "properties"),
     [
-        ("plain", "", "'format-version'='2'"),
-        ("parted", "PARTITIONED BY (p)", f"'format-version'='2', {MERGE_ON_READ}"),
+        *some(
+            [("parted", "PARTITIONED BY (p)", f"'format-version'='2', {MERGE_ON_READ}")],
+            [("plain", "", "'format-version'='2'")],
+            "files of partitions, and of deletes in both forms",
+        ),
         ("vectors", "", f"'format-version'='3', 'write.object-storage.enabled'='true', {MERGE_ON_READ}"),
-        ("first", "PARTITIONED BY (p)", "'format-version'='1', 'write.object-storage.partitioned-paths'='false'"),
+        *some(
+            [],
+            [("first", "PARTITIONED BY (p)", "'format-version'='1', 'write.object-storage.partitioned-paths'='false'")],
+            "files of partitions, and of deletes in both forms",
+        ),
     ],
 )
 def test_every_file_of_a_write_holds_its_id(lake: Lake, name: str, layout: str, properties: str) -> None:

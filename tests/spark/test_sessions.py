@@ -144,6 +144,7 @@ def test_statements_of_a_remote_server_that_falls_silent_may_be_sent_again(
         remote.stop()
 
 
+@pytest.mark.full("a killed Spark in test_faults is replaced; a silent one is noticed above")
 def test_a_silent_server_is_replaced_and_its_statements_may_be_sent_again(
     own_engine: SparkEngine, executions: Any
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_silent_server_is_replaced_and_its_statements_may_be_sent_again(
     assert "did not answer" in own_engine.status.problem
 
 
+@pytest.mark.full("a killed Spark in test_faults, which is replaced as well")
 def test_a_server_without_memory_ends_and_is_replaced(own_engine: SparkEngine, executions: Any) -> None:
     connection = own_engine.connect()
     restarts = own_engine.status.restarts

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,13 +88,13 @@ def test_statements_answer_as_a_real_presto(procession: Procession) -> None:
     skipped, wrong, asked = excepted(), [], 0
     for theirs in recorded():
         sql = theirs["sql"]
-        if sql in skipped:
+        if sql in skipped or not (FULL or zlib.crc32(sql.encode()) % 2):
             continue
         asked += 1
         ours = procession.answer(sql)
         if ours is not None and not alike(ours, theirs):
             wrong.append(f"{sql}\n  ours   {str(ours)[:400]}\n  Presto {str(theirs)[:400]}")
-    assert asked > 100
+    assert asked > 50
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong)
 
 

@@ -12,6 +12,7 @@ from tests.e2e.service import Service
 FULL = bool(os.environ.get("PROCESSION_TEST_FULL"))
 
 
+@pytest.mark.full("e2e/test_wide_rows: a coordinator that streams large rows grows by little")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_slow_reader_does_not_make_the_coordinator_grow(service: Service) -> None:

@@ -46,7 +46,7 @@ class Collector(BaseHTTPRequestHandler):
 def collector() -> Iterator[tuple[str, list[tuple[str, ExportTraceServiceRequest]]]]:
     handler = type("Handler", (Collector,), {"received": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", handler.received
@@ -70,6 +70,7 @@ def spans_of(received: list[tuple[str, ExportTraceServiceRequest]]) -> dict[str,
     }
 
 
+@pytest.mark.slow
 def test_a_statement_is_a_span_of_the_clients_trace() -> None:
     with collector() as (endpoint, received):
         bus = EventBus([NamedListener("tracing", tracing_listener(settings(endpoint), service()), linger=0.0)])
@@ -97,6 +98,7 @@ def test_a_statement_is_a_span_of_the_clients_trace() -> None:
     assert len({span.span_id for span in spans.values()}) == len(spans)
 
 
+@pytest.mark.slow
 def test_failures_have_their_status_and_no_text() -> None:
     with collector() as (endpoint, received):
         listener = tracing_listener(settings(endpoint), service())

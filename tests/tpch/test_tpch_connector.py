@@ -117,6 +117,7 @@ def test_names_without_prefix_are_the_default(tmp_path: Path) -> None:
     assert [c.name for c in metadata.columns] == ["partkey", "suppkey", "availqty", "supplycost", "comment"]
 
 
+@pytest.mark.slow
 def test_row_counts_are_exact(home: Path) -> None:
     tpch = connector(home)
     for name in TABLES:

@@ -11,12 +11,15 @@ from coordinator.security.access_control.built_in import OwnQueries
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.server.settings import ServerSettings
 from tests.protocol.test_authentication import Words, as_
+from tests.tiers import FULL
 from tests.ui.chromium import chromium, watched
 
 pytestmark = pytest.mark.slow
 HOSTILE = """<img src=x onerror=alert(1)>"'><script>alert(2)</script>"""
 TABLE = "catalog=iceberg&schema=db&table=shown"
-TABS = ("columns", "files", "partitions", "snapshots", "properties", "statistics", "statements")
+ALL_TABS = ("columns", "files", "partitions", "snapshots", "properties", "statistics", "statements")
+TABS = ALL_TABS if FULL else ("files", "snapshots", "statements")
+"""Those with a drawing, and one of the others, which are tables alike."""
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,7 @@ def fakes(start_server):
         yield running
 
 
+@pytest.mark.full("the page of a query and a killed one without a browser in test_pages")
 def test_pages_live_and_kill(browser, fakes):
     with watched(browser, fakes.url) as one, watched(browser, fakes.url) as all_of_them:
         all_of_them.open("queries")
@@ -140,6 +144,7 @@ def test_pages_live_and_kill(browser, fakes):
         all_of_them.page.locator("text=ADMINISTRATIVELY_KILLED").wait_for()
 
 
+@pytest.mark.full("every page in a browser above")
 def test_a_server_that_goes_and_comes(browser, fakes):
     with watched(browser, fakes.url) as lost:
         page = lost.open("queries")

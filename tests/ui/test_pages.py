@@ -17,6 +17,7 @@ def page(server, path, **headers):
     return server.client.get(path, headers={"Accept": "text/html"} | headers)
 
 
+@pytest.mark.slow
 def test_every_page_has_the_policy_and_landmarks(server):
     for path in ("/ui/", "/ui/queries", "/ui/login"):
         answer = page(server, path)
@@ -130,6 +131,7 @@ def ids(text):
     return re.findall(r'href="query\.html\?(\w+)"', text)
 
 
+@pytest.mark.slow
 def test_lists_are_filtered_sorted_and_paged(many):
     everything = [query.id for query in many.dispatcher.registry][::-1]
     first = page(many, "/ui/queries").text

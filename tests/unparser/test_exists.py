@@ -57,12 +57,11 @@ def sql_of(text: str, dialect: str = "duckdb") -> str:
     return unparse(plan(text), dialect, catalog_table)
 
 
+ENGINE = LocalEngine()
+
+
 def ours(text: str) -> Counter[str]:
-    engine = LocalEngine()
-    try:
-        batches = list(engine.run(sql_of(text), FakeExecution()))
-    finally:
-        engine.close()
+    batches = list(ENGINE.run(sql_of(text), FakeExecution()))
     return Counter(str(tuple(row.values())) for batch in batches for row in batch.to_pylist())
 
 

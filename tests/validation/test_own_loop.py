@@ -36,6 +36,7 @@ class FakePool:
             each.set_exception(ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down"))
 
 
+@pytest.mark.slow
 async def test_what_is_asked_while_it_ends_is_refused() -> None:
     fake: Any = FakePool()
     pool, session = PoolOnItsOwnLoop(fake), Session(user="u")

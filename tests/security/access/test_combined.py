@@ -30,6 +30,7 @@ def rules(tmp_path: Path, name: str, text: str) -> FileRules:
     return FileRules(lambda: read)
 
 
+@pytest.mark.slow
 def test_all_must_allow(ruled: Ruled, tmp_path: Path) -> None:
     nation = '{"tables": [{"table": "nation", "privileges": ["SELECT"], "filter": "regionkey = 1"}]}'
     others = '{"tables": [{"table": "nation|people", "privileges": ["SELECT"], "filter": "true",'

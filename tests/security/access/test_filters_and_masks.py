@@ -25,6 +25,7 @@ def filtered(ruled: Ruled, *rules: dict[str, object], **more: object) -> Ruled:
 TINY = {"catalog": "tpch", "schema": "tiny"}
 
 
+@pytest.mark.slow
 def test_rows_and_values(ruled: Ruled) -> None:
     mask = {"name": "comment", "mask": "CAST(substr(comment, 1, 2) || name AS varchar(152))"}
     filtered(ruled, {"table": "nation", "filter": "regionkey = 1", "columns": [mask, {"name": "name", "mask": "'x'"}]})

@@ -23,6 +23,7 @@ def error(lab: Ruled, user: str, text: str, **options: Any) -> tuple[ErrorCode, 
     return None
 
 
+@pytest.mark.slow
 def test_nothing_is_allowed_without_a_grant(lab: Ruled) -> None:
     assert "Cannot select from columns [id]" in lab.refused("bob", "SELECT id FROM people")
     assert "Cannot show tables of schema lab.db" in lab.refused("bob", "SHOW TABLES")

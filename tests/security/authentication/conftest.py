@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -11,7 +12,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.certificates import authority
 from tests.e2e.service import open_flight, start_service, write_etc
 from tests.security.authentication.identity_provider import SECRET, IdentityProvider, identity_provider
-from tests.security.authentication.secured import CONFIG, MAPPING, PASSWORD, RULES, Secured, write_passwords
+from tests.security.authentication.secured import (
+    CONFIG,
+    MAPPING,
+    PASSWORD,
+    RULES,
+    Secured,
+    said_nothing,
+    write_passwords,
+)
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +54,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider
     service = start_service(etc, home / "data", home / "log")
     assert service.process.stdout is not None
     second = service.process.stdout.readline().split()[-1]
-    yield Secured(service, service.url, int(second.rpartition(":")[2]), signer, home, key, provider)
+    port = int(second.rpartition(":")[2])
+    with ThreadPoolExecutor(1) as threads:  # ten seconds, while others ask
+        silent = threads.submit(said_nothing, port)
+        yield Secured(service, service.url, port, signer, home, key, provider, silent)
     assert service.stop() == 0, (home / "log").read_text()
     log = (home / "log").read_text()
     assert not [word for word in (PASSWORD, SECRET, "Traceback") if word in log], log

@@ -144,7 +144,7 @@ def identity_provider() -> Iterator[IdentityProvider]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         provider.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
             yield provider

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,8 @@ class Secured:
     home: Path
     key: ec.EllipticCurvePrivateKey
     provider: IdentityProvider
+    silent: Future[tuple[bytes, float]]
+    """Of a connection that began when the service did and said nothing: what came, and after how many seconds."""
 
     @property
     def url(self) -> str:
@@ -100,6 +104,13 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < limit, "condition never held"
         time.sleep(0.1)
+
+
+def said_nothing(port: int) -> tuple[bytes, float]:
+    """What a connection is told that begins and waits, and how long that takes."""
+    with socket.create_connection(("127.0.0.1", port), 20) as silent:
+        begun = time.monotonic()
+        return silent.recv(1), time.monotonic() - begun
 
 
 def basic(user: str, password: str) -> dict[str, str]:

@@ -200,12 +200,13 @@ class Provider(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_keys_of_a_provider_are_fetched_when_they_are_needed() -> None:
     first, second = (generate_private_key(65537, 2048) for _ in range(2))
     entries = [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())) for key in (first, second)]
     Provider.keys = [entries[0] | {"kid": "1", "alg": "RS256"}]
     with HTTPServer(("127.0.0.1", 0), Provider) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             now = 0.0

@@ -76,6 +76,7 @@ def test_a_ticket_is_of_no_use_to_others(secured: Secured) -> None:
         assert client.do_get(ticket, alice).read_all().to_pydict() == {"_col0": [1]}
 
 
+@pytest.mark.full("ADBC's driver over TLS in this file, which logs in the same way")
 def test_the_jdbc_driver(secured: Secured, tmp_path: Path) -> None:
     if shutil.which("javac") is None:
         pytest.skip("no JDK: javac is not on PATH")

@@ -127,17 +127,19 @@ class LateWrites:
         return refused
 
     def recover(
-        self, end: Callable[[str], bool] = lambda _id: True, after_seconds: float = DEAD_AFTER_SECONDS
+        self, end: Callable[[str], bool] = lambda _id: True, after_seconds: float | None = None
     ) -> Sequence[OpenWrite]:
         """Take up what an earlier process left open; to be called before this one writes anything.
 
-        ``end`` is as that of ``recorded``, for the write of an id.
+        ``end`` is as that of ``recorded``, for the write of an id. Nothing is looked at before ``after_seconds``, or
+        DEAD_AFTER_SECONDS.
         """
+        after = DEAD_AFTER_SECONDS if after_seconds is None else after_seconds
         left = self._records.open_entries()
         with self._lock:
             known = {one.write.id for one in self._failed}
         left = [write for write in left if write.id not in known]
-        self._watch([_Failed(write, partial(end, write.id), time.monotonic() + after_seconds) for write in left])
+        self._watch([_Failed(write, partial(end, write.id), time.monotonic() + after) for write in left])
         return left
 
     def _watch(self, failed: Sequence[_Failed]) -> None:
