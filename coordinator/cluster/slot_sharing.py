@@ -15,6 +15,8 @@ _log = structlog.get_logger(__name__)
 _SOON_SECONDS = 0.25
 """Between two questions while somebody waits for what another has."""
 _PAUSE_SECONDS = 0.02
+_LEAST_PATIENCE_SECONDS = 5.0
+"""For others to give back what they do not need; on a busy machine they take more than two questions for it."""
 _PATIENCE_SECONDS = 20.0
 """How long a statement waits for an answer: until it is known that there is none."""
 
@@ -41,7 +43,7 @@ class SharedSlots:
 
     @property
     def patience(self) -> float:
-        return 0.0 if self._away else 2 * self._interval + _SOON_SECONDS
+        return 0.0 if self._away else max(2 * self._interval + _SOON_SECONDS, _LEAST_PATIENCE_SECONDS)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -97,7 +97,7 @@ def test_buckets_have_no_predicate(lake: Any) -> None:
 
 def test_snapshots_that_may_go_follow_the_policy_unless_the_table_speaks(lake: Any) -> None:
     table = lake.create("t", [rows(4 * i) for i in range(5)])
-    soon = NOW + timedelta(hours=1)
+    soon = datetime.now(UTC) + timedelta(hours=1)
     assert state(lake, now=soon).expirable_snapshots == 0
     hour = SnapshotRetention(timedelta(minutes=30))
     assert state(lake, hour, now=soon).expirable_snapshots == 4

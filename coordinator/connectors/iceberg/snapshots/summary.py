@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, TableProperties
@@ -17,10 +16,9 @@ from coordinator.connectors.iceberg.numbers import number_or
 def with_texts(table: Table) -> Table:
     """The same table, whose summaries hold texts alone: PyIceberg keeps whatever a metadata file has there."""
     for snapshot in table.metadata.snapshots:
-        said: dict[str, Any] = {} if snapshot.summary is None else snapshot.summary.additional_properties
-        for key, value in said.items():
-            if not isinstance(value, str):
-                said[key] = json.dumps(value)
+        texts = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        others: dict[str, object] = {key: value for key, value in texts.items() if type(value) is not str}
+        texts |= {key: json.dumps(value) for key, value in others.items()}
     return table
 
 
