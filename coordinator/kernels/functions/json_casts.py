@@ -21,6 +21,8 @@ _VARCHAR, _DOUBLE = Type("varchar"), Type("double")
 _WIDE = Context(prec=90)
 INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 """Bits of the integer types."""
+_OF_NUMBERS = frozenset([*INTEGERS, "boolean", "real", "double", "decimal"])
+"""Types of which a JSON number, true and false are values."""
 
 
 class Number(Decimal):
@@ -206,6 +208,8 @@ def _scalar(value: Any, target: Type, caster: Caster) -> object:
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, str):
         return caster(_VARCHAR, target)(value)
+    if target.base not in _OF_NUMBERS:
+        raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, bool):
         return caster(Type("boolean"), target)(value)
     if isinstance(value, int):

@@ -10,6 +10,8 @@ from .casts import canonical_address
 from .failures import check, invalid
 from .table import Table, plain
 
+_MOST_SUBNETS_BITS = 16
+
 
 def _network(prefix: str) -> Any:
     return ipaddress.ip_network(prefix, strict=False)
@@ -48,6 +50,8 @@ def _subnets(prefix: str, size: int) -> tuple[str, ...]:
         raise invalid(f"Invalid prefix length for IPv{network.version}: {size}")
     if size < network.prefixlen:
         return ()
+    if size - network.prefixlen > _MOST_SUBNETS_BITS:
+        raise invalid(f"result of ip_prefix_subnets must not have more than {1 << _MOST_SUBNETS_BITS} entries")
     return tuple(str(n) for n in network.subnets(new_prefix=size))
 
 
