@@ -30,7 +30,7 @@ from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
 from tests.hive_metastore import HiveMetastore
 
-SMOKE = frozenset({"test_connector.py", "test_rewrite.py", "test_recovery.py", "test_expiry.py"})
+SMOKE = frozenset({"test_connector.py", "test_rewrite.py", "test_expiry.py"})
 """Tests over tables that ``make check`` runs as well; each makes a catalog and Parquet files."""
 ARCHIVE = Path(__file__).parents[1] / "data" / "iceberg_tables" / "tables.tar.xz"
 

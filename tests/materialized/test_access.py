@@ -10,6 +10,8 @@ import pytest
 from shared.errors import ProcessionError
 from tests.materialized.kept import Kept
 
+pytestmark = pytest.mark.lake
+
 ALL = ["SELECT", "INSERT", "DELETE", "UPDATE", "OWNERSHIP", "GRANT_SELECT"]
 STORAGE = '"__mv_storage__mv"'
 

@@ -14,6 +14,8 @@ from shared.errors import ProcessionError
 from tests.materialized.kept import Kept
 from tests.security.access.conftest import PEOPLE
 
+pytestmark = pytest.mark.lake
+
 SUMS = "SELECT salary > 15 AS rich, count(*) AS n, sum(salary) AS total FROM people GROUP BY 1"
 FRESH = "its stored rows are read, they are up to date"
 MORE = pa.table(

@@ -11,6 +11,8 @@ from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
 from tests.security.access.conftest import PEOPLE, Ruled
 
+pytestmark = pytest.mark.lake
+
 SELECT = {"privileges": ["SELECT"]}
 ALL = {"privileges": ["SELECT", "INSERT", "DELETE", "UPDATE", "OWNERSHIP", "GRANT_SELECT"]}
 

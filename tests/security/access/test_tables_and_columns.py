@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 
@@ -166,10 +168,17 @@ def test_a_view_hands_on_only_what_its_owner_may(ruled: Ruled) -> None:
     assert ruled.refused("alice", "SELECT id FROM v") == ""
 
 
+@pytest.fixture
+def loud(lake: Ruled) -> Iterator[None]:
+    """A table whose name has capitals, for one test: others list the tables of the schema."""
+    lake.lake.create("Loud", [pa.table({"Id": [1], "Salary": [2]})])
+    yield
+    lake.lake.other.drop_table("db.Loud")
+
+
+@pytest.mark.usefixtures("loud")
 def test_capitals_are_no_way_around(lake: Ruled) -> None:
     """Iceberg keeps the capitals of names; rules are written in small letters."""
-    if lake.lake.connector.table("db", "Loud") is None:
-        lake.lake.create("Loud", [pa.table({"Id": [1], "Salary": [2]})])
     rule = {"table": "loud|people", "privileges": ["SELECT"], "columns": [{"name": "salary", "allow": False}]}
     lake.rules(tables=[rule], procedures=[{"privileges": ["EXECUTE"]}])
     for sql in (
