@@ -88,3 +88,12 @@ def test_prestos_answers(engine: LocalEngine, local: Run, text: str, kind: str, 
     found = constant["error"][:2] if failed else constant["data"][0][0]
     assert found == (["INVALID_CAST_ARGUMENT", cell] if failed else cell)
     assert column == (("INVALID_CAST_ARGUMENT", cell) if failed else [[cell]])
+
+
+@pytest.mark.parametrize("target", ["array(date)", "array(timestamp)", "row(a date)", "map(varchar,date)"])
+def test_a_number_in_json_is_no_date(local: Run, target: str) -> None:
+    """Presto's code; an internal error until 24 November."""
+    text = '{"a":1}' if target.startswith("map") else "[1]"
+    name, message = answer(f"SELECT CAST(json '{text}' AS {target})", "duckdb", local)
+    assert (name, message.splitlines()[0].split(". ")[0]) == ("INVALID_CAST_ARGUMENT", f"Cannot cast to {target}")
+    assert answer(f"SELECT TRY_CAST(json '{text}' AS {target})", "duckdb", local) == [[None]]
