@@ -1,13 +1,16 @@
 """Statements of mixed kinds for a long time: memory, threads, descriptors and scratch files of every process stay flat.
 
-``python -m benchmarks.soak [statements] [clients]``; 20,000 by default, 200,000 in the full run. Sizes are taken forty
-times; growth is the median of the last quarter over what stood after the first tenth, when caches are full.
+``python -m benchmarks.soak [statements] [clients] [statements a second]``; 20,000 by default, 200,000 in the full run,
+as fast as they are answered where no rate is given. What is kept of a statement is kept for a time, so that memory
+follows the rate: one rate tells growth apart from a machine that became faster. Sizes are taken forty times; growth is
+the median of the last quarter over what stood after the first tenth, when caches are full.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -71,9 +74,12 @@ def kind(process: psutil.Process, root: psutil.Process) -> str:
     return next((name for word, name in names.items() if word in line), "others")
 
 
-def client(url: str, numbers: Iterator[int], limit: int, counts: Counter[str]) -> None:
+def client(url: str, numbers: Iterator[int], limit: int, rate: float, counts: Counter[str]) -> None:
+    """Statement ``at`` is sent no sooner than ``at / rate`` seconds after the first; `rate` is infinite for no wait."""
     asking = StatementClient(url, "fuzz", "engine=EMBEDDED", limit=120)
+    begun = time.monotonic()
     while (at := next(numbers)) < limit:
+        time.sleep(max(0.0, begun + at / rate - time.monotonic()))
         turn, place = divmod(at, len(STATEMENTS))
         sql = STATEMENTS[place].format(n=turn, m=turn % 50 + 1, k=0)
         answer = asking.ask(sql)
@@ -91,11 +97,13 @@ def growth(samples: list[dict[str, dict[str, float]]]) -> dict[str, float]:
     return grown
 
 
-def run(service: Service, limit: int, clients: int) -> tuple[Counter[str], list[dict[str, dict[str, float]]]]:
+def run(
+    service: Service, limit: int, clients: int, rate: float
+) -> tuple[Counter[str], list[dict[str, dict[str, float]]]]:
     make_tables(service, "fuzz")
     counts: Counter[str] = Counter()
     numbers = itertools.count()
-    arguments = [(service.url, numbers, limit, counts) for _ in range(clients)]
+    arguments = [(service.url, numbers, limit, rate, counts) for _ in range(clients)]
     threads = [threading.Thread(target=client, args=each) for each in arguments]
     for thread in threads:
         thread.start()
@@ -111,6 +119,7 @@ def run(service: Service, limit: int, clients: int) -> tuple[Counter[str], list[
 def main() -> None:
     limit = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     clients = int(sys.argv[2]) if len(sys.argv) > 2 else 4
+    rate = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         etc = write_etc(home / "etc", spark=False, remote="sc://127.0.0.1:1")
@@ -120,7 +129,7 @@ def main() -> None:
         service = start_service(etc, home / "data", home / "log")
         started = time.monotonic()
         try:
-            counts, samples = run(service, limit, clients)
+            counts, samples = run(service, limit, clients, rate)
         finally:
             service.stop()
     figures = {"statements": sum(counts.values()), "seconds": round(time.monotonic() - started), **counts}

@@ -168,3 +168,24 @@ def test_a_broken_manifest_list_is_bad_metadata(lake: Any, name: str, content: b
     with pytest.raises(ProcessionError) as refused:
         read(lake, name)
     assert refused.value.code is ErrorCode.ICEBERG_INVALID_METADATA
+
+
+@pytest.mark.parametrize("sql", PLANNED)
+def test_a_manifest_list_of_a_type_that_there_is_none_of_is_bad_metadata(lake: Any, plan: Any, sql: str) -> None:
+    table = lake.create("t", [ROWS])
+    path = Path(table.refresh().current_snapshot().manifest_list.removeprefix("file://"))
+    path.write_bytes(path.read_bytes().replace(b'"int"', b'"Ant"'))
+    with pytest.raises(ProcessionError, match=rf"{path.name} is broken: Type not recognized: Ant") as refused:
+        plan(sql)
+    assert refused.value.code is ErrorCode.ICEBERG_INVALID_METADATA
+
+
+@pytest.mark.parametrize("sql", PLANNED)
+def test_files_of_a_partition_spec_that_the_table_lacks_are_bad_metadata(lake: Any, plan: Any, sql: str) -> None:
+    lake.create("t", [ROWS])
+    path = Path(lake.table("t").metadata_location.removeprefix("file://"))
+    specs = {"partition-specs": [{"spec-id": 7, "fields": []}], "default-spec-id": 7}
+    path.write_text(json.dumps(json.loads(path.read_text()) | specs))
+    with pytest.raises(ProcessionError, match="names partition spec 0, which the table does not have") as refused:
+        plan(sql)
+    assert refused.value.code is ErrorCode.ICEBERG_INVALID_METADATA

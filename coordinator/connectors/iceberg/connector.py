@@ -240,10 +240,10 @@ class IcebergConnector:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} does not exist")
         with mapped(name):
             scan = scan_of(table, self._files, relation.handle, relation.columns)
-        if isinstance(scan, str):
-            message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
-            raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
-        return file_scan(scan, self.settings.storage)
+            if isinstance(scan, str):
+                message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
+                raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
+            return file_scan(scan, self.settings.storage)
 
     def _metadata_table(self, schema: str, name: str) -> VirtualTable | None:
         asked = special_name(name)

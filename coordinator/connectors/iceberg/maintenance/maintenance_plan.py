@@ -14,6 +14,7 @@ from pyiceberg.table.statistics import PartitionStatisticsFile, StatisticsFile
 
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
 from coordinator.connectors.iceberg.maintenance.expiry import Limits, select
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, parse_options
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import with_output_spec
@@ -130,7 +131,7 @@ def manifests_step(need: Need) -> Step:
     if need.branch is not None:
         return Step("rewrite_manifests", _MAIN_ALONE)
     snapshot = need.table.current_snapshot()
-    sizes = [] if snapshot is None else [manifest.manifest_length for manifest in snapshot.manifests(need.table.io)]
+    sizes = [] if snapshot is None else [manifest.manifest_length for manifest in manifests_of(need.table.io, snapshot)]
     small = [size for size in sizes if size < _SMALL_MANIFEST]
     if len(small) < _MANY_MANIFESTS:
         return Step("rewrite_manifests", f"small manifests: {len(small)}, fewer than {_MANY_MANIFESTS}")

@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.maintenance.expiry import Limits, select
 from coordinator.connectors.iceberg.maintenance.maintenance_plan import stale_share
 from coordinator.connectors.iceberg.maintenance.partition_predicates import partition_predicate
 from coordinator.connectors.iceberg.maintenance.time_partitions import time_fields
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, LiveFiles, Partition, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, parse_options
@@ -70,7 +71,7 @@ def _with_files(head: TableState, table: Table, options: RewriteOptions, limits:
     if ordering is not None:
         asked = replace(options, rewrite_stale_sort_order=True, output_spec_id=table.spec().spec_id)
         clustering = clustering_of(live.data, ordering, asked, table.schema())
-    manifests = [] if current is None else [m.manifest_length for m in current.manifests(table.io)]
+    manifests = [] if current is None else [m.manifest_length for m in manifests_of(table.io, current)]
     small = [size for size in manifests if size < _SMALL_MANIFEST]
     return replace(
         head,

@@ -14,6 +14,7 @@ from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS, ManifestContent, ManifestFile
+from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.avro_files import decoding, iceberg_schema, open_avro
 from coordinator.connectors.iceberg.paths import normalize
@@ -25,6 +26,15 @@ _CONTENTS = {content.value: content for content in ManifestContent}
 _UNREAD = frozenset({507, 519})
 """Bounds of partitions and keys."""
 _Step = tuple[int | None, Callable[[BinaryDecoder], object], Callable[[BinaryDecoder], None]]
+
+
+def manifests_of(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests of a snapshot, without row lineage.
+
+    Raises ValueError for a broken list, and what storage raises.
+    """
+    with decoding(snapshot.manifest_list):
+        return snapshot.manifests(io)
 
 
 def new_manifests(

@@ -103,10 +103,15 @@ class LiveFiles:
 
 
 def read_live(table: Table, snapshot: Snapshot | None, *, statistics: Statistics = True) -> LiveFiles:
-    """The live files of ``snapshot``, data files with the ``statistics`` of columns that are asked for."""
+    """The live files of ``snapshot``, data files with the ``statistics`` of columns that are asked for.
+
+    Raises ValueError for broken metadata, and what storage raises.
+    """
     if snapshot is None:
         return LiveFiles((), ())
     manifests = list_manifests(table.io, snapshot, table.format_version)
+    if unknown := {manifest.partition_spec_id for manifest in manifests} - table.specs().keys():
+        raise ValueError(f"{snapshot.manifest_list} names partition spec {min(unknown)}, which the table does not have")
     data = [m for m in manifests if m.content == ManifestContent.DATA]
     deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
     with unhurried_garbage():

@@ -34,6 +34,7 @@ from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
 from coordinator.connectors.iceberg.manifests.avro_files import decoding, iceberg_schema, open_avro
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.reader import FIRST_ROW_ID, ManifestDataFile, first_row_id
 
 _LIST_SCHEMA = MANIFEST_LIST_FILE_SCHEMAS[3]
@@ -43,9 +44,9 @@ _OLD_PLACES = {field.field_id: place for place, field in enumerate(DATA_FILE_TYP
 
 def list_manifests(io: FileIO, snapshot: Snapshot, version: TableVersion) -> list[ManifestFile]:
     """The manifests of a snapshot, with their first row ids in a table of format version 3."""
+    if version < 3:
+        return manifests_of(io, snapshot)
     with decoding(snapshot.manifest_list):
-        if version < 3:
-            return snapshot.manifests(io)
         file = open_avro(io.new_input(snapshot.manifest_list))
         reader = _list_reader(file.schema_text)
         return [reader.read(decoder) for count, decoder in file.blocks() for _ in range(count)]

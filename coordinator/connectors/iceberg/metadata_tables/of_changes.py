@@ -15,6 +15,7 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Operation, Snapshot, ancestors_of
 
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.metadata_tables.names import SpecialName
 from coordinator.connectors.iceberg.types import presto_type
 from shared.errors import ErrorCode, ProcessionError
@@ -36,7 +37,7 @@ def changes(table: Table, asked: SpecialName) -> Iterator[tuple[object, ...]]:
     """
     snapshots = _between(table, asked)
     for snapshot in snapshots:
-        if any(manifest.content is ManifestContent.DELETES for manifest in snapshot.manifests(table.io)):
+        if any(manifest.content is ManifestContent.DELETES for manifest in manifests_of(table.io, snapshot)):
             message = "Delete files are currently not supported in changelog scans"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     return (
@@ -63,7 +64,7 @@ def _between(table: Table, asked: SpecialName) -> list[Snapshot]:
 
 
 def _changed_files(table: Table, snapshot: Snapshot) -> Iterable[tuple[str, DataFile]]:
-    for manifest in snapshot.manifests(table.io):
+    for manifest in manifests_of(table.io, snapshot):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):

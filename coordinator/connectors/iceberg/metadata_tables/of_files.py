@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import UnknownType
 
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.metadata_tables.values import bigint, bound_text
 from coordinator.connectors.system.virtual_table import typed
@@ -61,7 +62,7 @@ def manifests(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object,
     if snapshot is None:
         return
     specs = table.specs()
-    for manifest in snapshot.manifests(table.io):
+    for manifest in manifests_of(table.io, snapshot):
         yield (
             manifest.manifest_path,
             manifest.manifest_length,

@@ -8,6 +8,7 @@ from typing import Annotated
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from shared.errors import ErrorCode
@@ -50,7 +51,7 @@ def answer(call: Call[Arguments]) -> Rows:
     sources = [table.metadata_location]
     for snapshot in table.snapshots():
         sources.append(snapshot.manifest_list)
-        sources += [manifest.manifest_path for manifest in snapshot.manifests(table.io)]
+        sources += [manifest.manifest_path for manifest in manifests_of(table.io, snapshot)]
     sources = list(dict.fromkeys(sources))
     written: list[str] = []
     size = 0

@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.locations import is_allowed
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.properties import IcebergSettings
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
@@ -48,7 +49,7 @@ class SnapshotFiles:
                 self._known.move_to_end(key)
                 return self._known[key].files
         with mapped(table.name()[-1]):
-            size = sum(manifest.manifest_length for manifest in snapshot.manifests(table.io))
+            size = sum(manifest.manifest_length for manifest in manifests_of(table.io, snapshot))
             if size > _MOST_MANIFEST_BYTES or _files(snapshot) > _MOST_FILES:
                 return "it has many files"
             live = read_live(table, snapshot)

@@ -10,6 +10,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.numbers import number_or
 
 
@@ -31,7 +32,7 @@ class FileChange:
 
 def changes_of(io: FileIO, snapshot: Snapshot) -> Iterator[FileChange]:
     """The changes, manifest by manifest; only manifests that the snapshot wrote are read."""
-    for manifest in snapshot.manifests(io):
+    for manifest in manifests_of(io, snapshot):
         if manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
         for entry in manifest.fetch_manifest_entry(io, discard_deleted=False):

@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, ancestors_of
 
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition
 from coordinator.connectors.iceberg.partitions import partition_values
 
@@ -110,7 +111,7 @@ def _changes(io: FileIO, snapshot: Snapshot) -> tuple[tuple[DataFile, ...], tupl
     """The data files that a snapshot itself added, and those that it dropped."""
     added: list[DataFile] = []
     dropped: list[LiveFile] = []
-    for manifest in snapshot.manifests(io):
+    for manifest in manifests_of(io, snapshot):
         if manifest.content != ManifestContent.DATA or manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
         for entry in manifest.fetch_manifest_entry(io, discard_deleted=False):

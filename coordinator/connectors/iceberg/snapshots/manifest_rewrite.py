@@ -16,6 +16,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS, entries, holds_live
 from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
@@ -42,7 +43,7 @@ class ManifestGroup:
 def plan_manifests(table: Table, spec_id: int, order: Sequence[int] | None = None) -> list[ManifestGroup]:
     """What to replace: data and delete manifests of one partition spec, unless a rewrite would change nothing."""
     snapshot = table.current_snapshot()
-    manifests = [] if snapshot is None else snapshot.manifests(table.io)
+    manifests = [] if snapshot is None else manifests_of(table.io, snapshot)
     target = whole_number(table.properties.get(_TARGET)) or _EIGHT_MEGABYTES
     groups = []
     for content in (ManifestContent.DATA, ManifestContent.DELETES):

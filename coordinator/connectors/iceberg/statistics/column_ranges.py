@@ -26,6 +26,7 @@ from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import schema_of
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from shared.plan.nodes import TableScanNode
@@ -73,7 +74,7 @@ class ColumnRanges:
 
 
 def _ranges(table: Table, snapshot: Snapshot, schema: Schema) -> Ranges:
-    if sum(manifest.manifest_length for manifest in snapshot.manifests(table.io)) > _MOST_MANIFEST_BYTES:
+    if sum(manifest.manifest_length for manifest in manifests_of(table.io, snapshot)) > _MOST_MANIFEST_BYTES:
         return {}
     files = [file.file for file in read_live(table, snapshot).data if file.file.record_count]
     found = {}

@@ -17,6 +17,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from coordinator.kernels.decoded import chunk_bytes, held_in_java
@@ -85,7 +86,7 @@ class DecodedSizes:
         return known
 
     def _read(self, table: Table, snapshot: Snapshot) -> Sizes:
-        if sum(manifest.manifest_length for manifest in snapshot.manifests(table.io)) > _MOST_MANIFEST_BYTES:
+        if sum(manifest.manifest_length for manifest in manifests_of(table.io, snapshot)) > _MOST_MANIFEST_BYTES:
             return Sizes()
         files = [f for f in read_live(table, snapshot, statistics=False).data if f.is_parquet and f.file.record_count]
         with ThreadPoolExecutor(_FILES) as side_by_side:

@@ -18,6 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.types import IntegerType, LongType, NestedField, StructType, UUIDType
 
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import Partition
 
 _COUNTS = (
@@ -100,7 +101,7 @@ def earlier_statistics(table: Table, snapshot: Snapshot) -> tuple[str, tuple[Sna
 def _count(table: Table, snapshot: Snapshot) -> dict[Partition, _Counts]:
     found: dict[Partition, _Counts] = {}
     by_id = {s.snapshot_id: s for s in table.snapshots()}
-    for manifest in snapshot.manifests(table.io):
+    for manifest in manifests_of(table.io, snapshot):
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
             counts = found.setdefault(_key(entry.data_file), _Counts())
             if entry.status != ManifestEntryStatus.DELETED:
@@ -113,7 +114,7 @@ def _continued(table: Table, fields: Sequence[NestedField], known: KnownStatisti
     """The known counts with what each snapshot since then added and dropped."""
     found = _read(table, fields, known.rows)
     for snapshot in reversed(known.since):
-        for manifest in snapshot.manifests(table.io):
+        for manifest in manifests_of(table.io, snapshot):
             if manifest.added_snapshot_id != snapshot.snapshot_id:
                 continue
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):

@@ -15,6 +15,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
 from coordinator.connectors.iceberg.paths import normalize
@@ -202,7 +203,7 @@ def _needed(entry: JournalEntry, table: Table | None, landed: Snapshot | None) -
         if snapshot is None:
             continue
         needed.add(normalize(snapshot.manifest_list))
-        needed |= {normalize(manifest.manifest_path) for manifest in snapshot.manifests(table.io)}
+        needed |= {normalize(manifest.manifest_path) for manifest in manifests_of(table.io, snapshot)}
         if landed is not None or entry.state == "COMMITTING":
             live = read_live(table, snapshot, statistics=False)
             needed |= {normalize(file.path) for file in (*live.data, *live.deletes)}
@@ -218,7 +219,7 @@ def _later_manifests(table: Table, call_id: str, landed: Snapshot) -> set[str]:
         normalize(manifest.manifest_path)
         for snapshot in table.metadata.snapshots
         if (snapshot.sequence_number or 0) >= (landed.sequence_number or 0)
-        for manifest in snapshot.manifests(table.io)
+        for manifest in manifests_of(table.io, snapshot)
         if call_id in manifest.manifest_path
     }
 
