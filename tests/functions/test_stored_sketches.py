@@ -16,6 +16,7 @@ from coordinator.kernels.functions.table import Signature
 from shared.plan.types import parse_type
 
 _BIGINT = parse_type("bigint")
+INT_MAP = pa.map_(pa.int32(), pa.int32())
 
 
 def _folded(name: str, *columns: list[int]) -> bytes:
@@ -92,3 +93,29 @@ def test_identifiers_of_a_value_are_counted() -> None:
     assert _call("reidentification_potential", "khyperloglog", KEYS, 10) == 0.5
     with pytest.raises(KernelError, match="must be positive"):
         _call("uniqueness_distribution", "khyperloglog", KEYS, 0)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "hashed"),
+    [
+        ("json", '{"a":[1,null]}', 5326900826292018353),
+        ("ipprefix", "1.0.0.0/8", 4638493031288307160),
+    ],
+)
+def test_values_are_hashed_as_a_real_server_hashes_them(type_: str, value: str, hashed: int) -> None:
+    made = SKETCH_FOLDS["make_set_digest"]((parse_type(type_),), [pa.array([value])])
+    assert set_digest.hash_counts(made) == {hashed: 1}
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "code"),
+    [
+        ("array(integer)", pa.array([[1]]), "FUNCTION_IMPLEMENTATION_MISSING"),
+        ("map(integer,integer)", pa.array([[(1, 2)]], INT_MAP), "FUNCTION_IMPLEMENTATION_MISSING"),
+        ("geometry", pa.array(["POINT (1 1)"]), "NOT_SUPPORTED"),
+    ],
+)
+def test_values_without_a_hash_are_refused(type_: str, values: pa.Array, code: str) -> None:
+    with pytest.raises(KernelError) as refused:
+        SKETCH_FOLDS["make_set_digest"]((parse_type(type_),), [values])
+    assert refused.value.name == code

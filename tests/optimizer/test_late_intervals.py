@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.expressions.builders import constant, operator
+from coordinator.expressions.builders import constant, function_call, operator
 from coordinator.optimizer.rules.late_materialization.estimates import share
 from coordinator.optimizer.rules.late_materialization.intervals import Interval, interval
-from shared.plan.expressions import RowExpression, Variable
+from shared.plan.expressions import Lambda, RowExpression, Variable
 from shared.plan.types import parse_type
 
 BIGINT, BOOLEAN = parse_type("bigint"), parse_type("boolean")
@@ -63,6 +63,11 @@ def test_every_value_is_inside(tree: Tree, rows: list[tuple[int, int]]) -> None:
     found = interval(built(tree), known(rows))
     assert found is not None
     assert all(found.low <= evaluated(tree, row) <= found.high for row in rows)
+
+
+def test_a_call_of_a_lambda_is_unknown() -> None:
+    tried = function_call("$internal$try", (Lambda(argumentTypes=(), arguments=(), body=built(0)),), BIGINT)
+    assert interval(tried, {"c0": Interval(1, 100, whole=True)}) is None
 
 
 @settings(deadline=None)

@@ -91,5 +91,11 @@ REFUSED = (
     "SELECT a FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE c = a)",
     "SELECT a IN (SELECT c + 1 FROM u LEFT JOIN v ON c = e AND d = a) FROM t",
     "SELECT a, (SELECT max(d + a) FROM u LEFT JOIN v ON c = e AND d = a) FROM t",
+    "SELECT a, (SELECT count(a) FROM u) FROM t",
+    "SELECT a, (SELECT count(a)) FROM t",
+    "SELECT a, (SELECT sum(DISTINCT a) FROM u WHERE c = a) FROM t",
+    "SELECT a, (SELECT count(*) FILTER (WHERE a > 1) FROM u) FROM t",
+    "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u HAVING max(a) > 1)",
+    "SELECT a, m FROM t CROSS JOIN LATERAL (SELECT max(a) m FROM u) l",
 )
 """Those that Presto refuses too."""

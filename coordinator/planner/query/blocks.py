@@ -12,7 +12,7 @@ from coordinator.expressions.builders import conjunction, conjuncts
 from coordinator.planner.query.aggregation import Grouping, check_grouped, check_groupings, group, plan_grouping
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
-from coordinator.planner.query.collector import Collector, Subquery
+from coordinator.planner.query.collector import Aggregate, Collector, Subquery
 from coordinator.planner.query.correlation import correlated
 from coordinator.planner.query.joins import extend
 from coordinator.planner.query.named_windows import window_definitions
@@ -26,6 +26,7 @@ from coordinator.sql.tree.expressions import DereferenceExpression, Expression, 
 from coordinator.sql.tree.expressions import SortItem as SortItemNode
 from coordinator.sql.tree.names import columns, qualified_name
 from coordinator.sql.tree.queries import AllColumns, QuerySpecification
+from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression, Variable, type_of
 from shared.plan.traversal import output_variables
 
@@ -47,6 +48,7 @@ def plan_block(planner: Planning, tree: QuerySpecification, context: Context) ->
     grouping = plan_grouping(tree, items, replace(inner, collector=NoAggregates(collector, "GROUP BY clause")))
     check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
+    _refuse_aggregates_of_outer(collector, tree, inner)
     if grouping is not None or collector.aggregates or collector.groupings:
         below = _with_compared(_read_by_aggregates(collector) | _read_by_keys(grouping), collector.subqueries)
         apply_subqueries(builder, [s for s in collector.subqueries if s.variable in below], {})
@@ -117,13 +119,24 @@ def _check_read(subquery: Subquery, ungrouped: set[Variable], context: Context) 
                 raise context.error(column, message)
 
 
-def _read_by_aggregates(collector: Collector) -> set[Variable]:
-    found: set[Variable] = set()
+def _refuse_aggregates_of_outer(collector: Collector, tree: QuerySpecification, context: Context) -> None:
+    """Refuses, as Presto, what other databases aggregate in the outer query: nobody should get other rows here."""
+    outer = _outer_variables(context)
     for spec in collector.aggregates:
-        found |= free_variables(spec.call)
-        found |= free_variables(spec.condition) if spec.condition is not None else set()
-        found |= {v for item in spec.order for v in free_variables(item.expression)}
-    return found
+        read = _read_by(spec)
+        if read and read <= outer:
+            message = "Given correlated subquery is not supported"
+            raise context.planning_error(tree, message, ErrorCode.UNSUPPORTED_SUBQUERY)
+
+
+def _read_by_aggregates(collector: Collector) -> set[Variable]:
+    return {variable for spec in collector.aggregates for variable in _read_by(spec)}
+
+
+def _read_by(spec: Aggregate) -> set[Variable]:
+    found = free_variables(spec.call)
+    found |= free_variables(spec.condition) if spec.condition is not None else set()
+    return found | {v for item in spec.order for v in free_variables(item.expression)}
 
 
 def _read_by_keys(grouping: Grouping | None) -> set[Variable]:

@@ -16,7 +16,9 @@ from .min_hashes import VERSION, Input, jaccard, rounded, smallest
 from .value_hashes import murmur_hashes
 
 _BITS, _MOST, _LARGEST_COUNT = 11, 8192, 32767
-_NO_HASH = ("double", "boolean")
+_NO_HASH = ("double", "boolean", "array", "map", "row", "unknown")
+_OPAQUE = ("geometry", "sphericalgeography", "hyperloglog", "setdigest", "function")
+"""Presto hashes its own bytes of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ def _make(types: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
         bound = f"BoundVariables{{typeVariables={{T={type_}}}, longVariables={{}}}}"
         message = f"Unsupported type parameters ({bound}) for presto.default.make_set_digest<T>(T):SetDigest"
         raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
+    if type_.base in _OPAQUE:
+        raise KernelError("NOT_SUPPORTED", f"make_set_digest of {type_} is not supported")
     (values,) = known_rows(columns)
     if not len(values):
         return None

@@ -42,7 +42,7 @@ def murmur_of_longs(values: object) -> Hashes:
 
 def _hashed(values: pa.Array, type_: Type, rows: HashRows) -> Hashes:
     match type_.base:
-        case "varchar" | "varbinary":
+        case "varchar" | "varbinary" | "json":
             return _bytes(values, rows)
         case "char":
             return _bytes(pc.utf8_rtrim(values, " "), rows)
@@ -50,6 +50,8 @@ def _hashed(values: pa.Array, type_: Type, rows: HashRows) -> Hashes:
             return _bytes(_converted(values, lambda text: UUID(text).bytes), rows)
         case "ipaddress":
             return _bytes(_converted(values, _address), rows)
+        case "ipprefix":
+            return _bytes(_converted(values, _prefix), rows)
         case "decimal" if type_.numbers[0] > _SHORT_DECIMAL:
             return rows(_magnitudes(values))
         case _:
@@ -108,6 +110,11 @@ def _magnitudes(values: pa.Array) -> npt.NDArray[np.uint8]:
 def _address(text: str) -> bytes:
     address = ip_address(text)
     return address.packed if address.version == 6 else b"\0" * 10 + b"\xff\xff" + address.packed
+
+
+def _prefix(text: str) -> bytes:
+    address, _, length = text.partition("/")
+    return _address(address) + bytes([int(length)])
 
 
 def _converted(values: pa.Array, convert: Callable[[str], bytes]) -> pa.Array:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from coordinator.expressions.builders import value_of
 from coordinator.optimizer.rule import ColumnBoundsOf
 from shared.plan import nodes
-from shared.plan.expressions import Call, Constant, RowExpression, Variable
+from shared.plan.expressions import Call, Constant, RowExpression, Variable, type_of
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import sources, variable_of_key
 from shared.plan.types import parse_type
@@ -89,7 +89,7 @@ def interval(expression: RowExpression, known: Intervals) -> Interval | None:
             base = parse_type(found_type).base
             number = _number(value_of(expression)) if base in _NUMBERS else None
             return None if number is None else Interval(number, number, whole=base in _WHOLE)
-        case Call(displayName=name) if all(parse_type(type_).base in _NUMBERS for type_ in _types(expression)):
+        case Call(displayName=name) if all(_is_number(type_) for type_ in _types(expression)):
             parts = [interval(argument, known) for argument in expression.arguments]
             if any(part is None for part in parts):
                 return None
@@ -98,9 +98,12 @@ def interval(expression: RowExpression, known: Intervals) -> Interval | None:
             return None
 
 
+def _is_number(type_: str) -> bool:
+    return not type_.startswith("function(") and parse_type(type_).base in _NUMBERS
+
+
 def _types(call: Call) -> list[str]:
-    arguments = (a.type if isinstance(a, Variable | Constant) else getattr(a, "returnType", "") for a in call.arguments)
-    return [call.returnType, *arguments]
+    return [call.returnType, *map(type_of, call.arguments)]
 
 
 def _computed(name: str, parts: list[Interval], call: Call) -> Interval | None:
