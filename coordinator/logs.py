@@ -46,3 +46,4 @@ def configure_logging(settings: LogSettings, redact: Callable[[str], str] = reda
     root.setLevel(_LEVELS[settings.level])
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("pyiceberg.io").setLevel(logging.WARNING)  # a line for every table of every statement

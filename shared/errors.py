@@ -158,6 +158,10 @@ class ProcessionError(Exception):
             return self.message
         return f"line {self.location.line}:{self.location.column}: {self.message}"
 
+    def apart(self) -> ProcessionError:
+        """The same error without the frames that it came through, which keep alive what they worked on."""
+        return _rebuild(self.code, self.message, self.location, self.retriable)
+
     def __reduce__(self) -> tuple[object, ...]:
         # Planner processes send errors back by pickle; keyword-only state must survive.
         return (_rebuild, (self.code, self.message, self.location, self.retriable))

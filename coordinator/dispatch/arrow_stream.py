@@ -90,6 +90,6 @@ class ArrowStream:
 
     def _check(self) -> None:
         if self.query.error is not None:
-            raise self.query.error
+            raise self.query.error.apart()
         if self.query.results_dropped:
             raise ProcessionError(ErrorCode.ABANDONED_QUERY, "Results of the query are gone: no client asked for them")

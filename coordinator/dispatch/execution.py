@@ -65,7 +65,7 @@ class QueryExecution:
 
     def check_cancelled(self) -> None:
         if self._query.state.done:
-            raise self._query.error or canceled()
+            raise canceled() if self._query.error is None else self._query.error.apart()
 
     def kill(self, message: str) -> None:
         def end() -> None:

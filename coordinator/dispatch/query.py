@@ -188,9 +188,7 @@ class Query:
         if self._state.done:
             return False
         message = self.redact(error.message)
-        if message != error.message:
-            error = ProcessionError(error.code, message, location=error.location, retriable=error.retriable)
-        self.error = error
+        self.error = ProcessionError(error.code, message, location=error.location, retriable=error.retriable)
         self.transition(QueryState.FAILED)
         self.buffer.close()
         with self._cancel_lock:

@@ -44,7 +44,7 @@ class OwnStatements:
             if query.active:
                 self._dispatcher.cancel(query)
         if query.error is not None:
-            raise query.error
+            raise query.error.apart()
 
     @property
     def users_wait(self) -> bool:
