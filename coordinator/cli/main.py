@@ -140,6 +140,20 @@ def doctor(
     raise typer.Exit(tell(list(examine_server(server, user or _login_name(), login))))
 
 
+@app.command("audit")
+def audit(
+    files: Annotated[list[Path], typer.Argument(help="Files of the audit log, in the order in which they were begun.")],
+    key_file: Annotated[Path | None, typer.Option("--key-file", help="The value of audit-log.digest-key-file.")] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", help="The digest of the line before the first; empty: there was none.")
+    ] = None,
+) -> None:
+    """Look whether lines of the audit log were changed, removed or added, by their digests (docs/audit.md)."""
+    from coordinator.cli.audit import audit as run
+
+    raise typer.Exit(run(files, key_file, after))
+
+
 app.command("sql", cls=ConfiguredCommand)(command())
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from coordinator.security.audit_log.digests import BEGINNING, chained, last_digest, read_key
 from coordinator.security.audit_log.settings import AuditSettings
 from shared.properties import ConfigurationError
 
@@ -43,10 +44,12 @@ class AuditFile:
         self._written = self._lost = 0
         self._failing = self._closed = self._torn = False
         self._complained = self._synced = float("-inf")
+        self._key = read_key(settings.digest_key_file) if settings.digests else b""
         self._thread = threading.Thread(target=self._run, name="audit-log", daemon=True)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._opened = self._open()
+            self._digest, self._torn = self._last()
         except OSError as error:
             message = f"'audit-log.file': cannot write {self._path}: {error.strerror}"
             raise ConfigurationError(message) from error
@@ -101,9 +104,13 @@ class AuditFile:
         return batch, False
 
     def _add(self, lines: list[bytes], waiting: list[Written]) -> None:
+        digest = self._digest
         try:
             self._follow()
+            if self._settings.digests:
+                lines, digest = chained(lines, digest, self._key)
             self._write_whole(b"".join(lines))
+            self._digest = digest
             if self._settings.sync != "never":
                 self._sync(0.0 if self._settings.sync == "always" else 1.0)
         except OSError as error:
@@ -160,7 +167,24 @@ class AuditFile:
         os.close(self._opened)
         self._opened = opened
         if not moved:
+            if self._settings.digests:
+                _log.info("a file of the audit log was set aside", file=str(self._path), last_digest=self._digest)
             self._drop_oldest()
+
+    def _last(self) -> tuple[str, bool]:
+        """The digest of the newest line, and whether half a line follows it."""
+        digest, torn = last_digest(self._opened)
+        if digest == BEGINNING and self._settings.digests and (aside := self._set_aside()):
+            opened = os.open(aside[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                digest = last_digest(opened)[0]
+            finally:
+                os.close(opened)
+        return digest, torn
+
+    def _set_aside(self) -> list[Path]:
+        """Oldest first."""
+        return sorted(self._path.parent.glob(f"{self._path.name}.*Z"))
 
     def _aside(self) -> Path:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
@@ -170,13 +194,13 @@ class AuditFile:
         kept = self._settings.max_files
         if kept:
             try:
-                for old in sorted(self._path.parent.glob(f"{self._path.name}.*Z"))[:-kept]:
+                for old in self._set_aside()[:-kept]:
                     old.unlink(missing_ok=True)
             except OSError as error:  # new lines have their file already, and are not to be lost for old ones
                 self._complain("an old file of the audit log cannot be deleted", error)
 
     def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(self._path, flags, 0o600)
 
     def _sync_if_possible(self, seconds: float) -> None:

@@ -52,3 +52,15 @@ class AuditSettings(Settings):
         ge=0,
         description="Characters of a statement's text in its line; 0 leaves the text out.",
     )
+    digests: bool = Field(
+        False,
+        alias="audit-log.digests",
+        description="Whether each line has a digest over itself and the line before it, by which `procession"
+        " audit` finds lines that were changed, removed or added.",
+    )
+    digest_key_file: Path | None = Field(
+        None,
+        alias="audit-log.digest-key-file",
+        description="A file with a key of 16 bytes at least, without which nobody can make digests (HMAC); read at the"
+        " start. Without it digests are told apart by what is known of them elsewhere.",
+    )
