@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator.analyzer.scope import Scope
 from coordinator.kernels.functions.zones import zone_of
@@ -24,8 +26,7 @@ from shared.plan.expressions import Call, RowExpression, SourceLocation, Variabl
 from shared.spi.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class SortItem:
+class SortItem(Struct, frozen=True):
     """One analyzed item of an ORDER BY."""
 
     expression: RowExpression
@@ -66,8 +67,7 @@ class SubexpressionCollector(Protocol):
     def grouping(self, node: GroupingOperation, arguments: tuple[RowExpression, ...]) -> RowExpression: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """``clause`` names the place for the error of a misplaced aggregation.
 
     ``collector`` is None where neither aggregates nor subqueries may stand. ``columns`` are the variables that are
@@ -76,7 +76,7 @@ class Context:
     """
 
     session: Session
-    scope: Scope = Scope()  # noqa: RUF009 - frozen
+    scope: Scope = Scope()
     collector: SubexpressionCollector | None = None
     clause: str = "expression"
     lambdas: Mapping[str, Variable] = field(default_factory=dict)

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from msgspec import Struct
+
 from shared.plan.expressions import SourceLocation, Variable
 
 MOST_PARTS = 4
 """``catalog.schema.table.column``: what stands behind that are fields of the column."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeField:
+class ScopeField(Struct, frozen=True):
     """A column that a name can resolve to. ``relation`` is what may stand before the column's name, innermost last."""
 
     name: str | None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from coordinator.analyzer.constraints import variables_text
 from coordinator.expressions.types import (
@@ -48,8 +50,7 @@ class FunctionSignature:
         return f"{self.name}({inside}) {variables_text(self.name, variables, len(self.arguments))}"
 
 
-@dataclass(slots=True)
-class Bindings:
+class Bindings(Struct):
     types: dict[str, Type] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)

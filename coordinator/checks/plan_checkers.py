@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
+from typing import cast
 
 from coordinator.checks.built_in import (
     call_distributed_procedure_validator,
@@ -30,58 +31,97 @@ from coordinator.checks.built_in import (
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from coordinator.vocabulary.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan import nodes
 from shared.plan.fragment import SimplePlanFragment, SubPlan
 from shared.plan.nodes import PlanNode
+from shared.plan.traversal import walk
 from shared.spi.event_listener import FragmentVerdictInfo
 from shared.spi.plan_checker import NativeJudge, NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
-BuiltIn = tuple[str, Callable[[PlanNode], None]]
 NoteVerdict = Callable[[FragmentVerdictInfo], None]
 Observer = Callable[[str, str, float], None]
 """Called with phase, checker's name and seconds after each check, failed ones included; for metrics and spans."""
 
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """``kinds`` are the nodes that the check looks at, all for none: a plan without any of them passes it unseen."""
+
+    name: str
+    check: Callable[[PlanNode], None]
+    kinds: frozenset[type]
+
+
+_EVALUATING = (
+    nodes.FilterNode,
+    nodes.ProjectNode,
+    nodes.AggregationNode,
+    nodes.JoinNode,
+    nodes.MergeJoinNode,
+    nodes.IndexJoinNode,
+    nodes.SpatialJoinNode,
+    nodes.ValuesNode,
+    nodes.WindowNode,
+    nodes.ExchangeNode,
+)
+"""The nodes of which ``traversal.expressions`` may give any."""
+_ASSIGNING = (nodes.ProjectNode, nodes.AggregationNode, nodes.WindowNode, nodes.ValuesNode)
+_PROMISING = (nodes.JoinNode, nodes.SemiJoinNode, nodes.FilterNode)
+_PROCEDURE = nodes.CallDistributedProcedureNode
+
+
+def _built_in(name: str, check: Callable[[PlanNode], None], *kinds: type) -> BuiltIn:
+    return BuiltIn(name, check, frozenset(kinds))
+
+
 _EVERY_PLAN: tuple[BuiltIn, ...] = (
-    ("ValidateDependenciesChecker", validate_dependencies.check),
-    ("NoDuplicatePlanNodeIdsChecker", no_duplicate_plan_node_ids.check),
-    ("TypeValidator", type_validator.check),
+    _built_in("ValidateDependenciesChecker", validate_dependencies.check),
+    _built_in("NoDuplicatePlanNodeIdsChecker", no_duplicate_plan_node_ids.check),
+    _built_in("TypeValidator", type_validator.check, *_ASSIGNING),
 )
 _INTERMEDIATE: tuple[BuiltIn, ...] = (
     *_EVERY_PLAN,
-    ("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
-    ("VerifyNoUnresolvedSymbolExpression", verify_no_unresolved_symbol_expression.check),
+    _built_in("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
+    _built_in("VerifyNoUnresolvedSymbolExpression", verify_no_unresolved_symbol_expression.check),
 )
 _NATIVE_INTERMEDIATE: tuple[BuiltIn, ...] = (
     *_INTERMEDIATE,
-    ("CheckUnsupportedPrestissimoTypes", check_unsupported_prestissimo_types.check),
+    _built_in("CheckUnsupportedPrestissimoTypes", check_unsupported_prestissimo_types.check),
 )
 _FINAL: tuple[BuiltIn, ...] = (
-    ("CheckUnsupportedExternalFunctions", check_unsupported_external_functions.check),
+    _built_in(
+        "CheckUnsupportedExternalFunctions",
+        check_unsupported_external_functions.check,
+        *(nodes.FilterNode, nodes.AggregationNode, nodes.JoinNode),
+    ),
     *_EVERY_PLAN,
-    ("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
-    ("VerifyProjectionLocality", verify_projection_locality.check),
-    ("DynamicFiltersChecker", dynamic_filters_checker.check),
-    (
+    _built_in("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
+    _built_in("VerifyProjectionLocality", verify_projection_locality.check, nodes.ProjectNode),
+    _built_in("DynamicFiltersChecker", dynamic_filters_checker.check, *_PROMISING),
+    _built_in(
         "CallDistributedProcedureValidator",
         lambda plan: call_distributed_procedure_validator.check((plan,), "FINAL"),
+        _PROCEDURE,
     ),
 )
 _FRAGMENT: tuple[BuiltIn, ...] = (
     *_EVERY_PLAN,
-    ("VerifyNoFilteredAggregations", verify_no_filtered_aggregations.check),
-    ("VerifyNoIntermediateFormExpression", verify_no_intermediate_form_expression.check),
-    ("ValidateStreamingAggregations", validate_streaming_aggregations.check),
-    ("VerifyProjectionLocality", verify_projection_locality.check),
-    ("VerifyLocalExchange", verify_local_exchange.check),
-    ("ValidateStreamingJoins", validate_streaming_joins.check),
+    _built_in("VerifyNoFilteredAggregations", verify_no_filtered_aggregations.check, nodes.AggregationNode),
+    _built_in("VerifyNoIntermediateFormExpression", verify_no_intermediate_form_expression.check, *_EVALUATING),
+    _built_in("ValidateStreamingAggregations", validate_streaming_aggregations.check, nodes.AggregationNode),
+    _built_in("VerifyProjectionLocality", verify_projection_locality.check, nodes.ProjectNode),
+    _built_in("VerifyLocalExchange", verify_local_exchange.check, nodes.ExchangeNode),
+    _built_in("ValidateStreamingJoins", validate_streaming_joins.check, nodes.ExchangeNode),
 )
-_SUBPLAN: tuple[tuple[str, Callable[[SubPlan], None]], ...] = (
-    ("ValidateAggregationsWithDefaultValues", validate_aggregations_with_default_values.check),
+_SUBPLAN: tuple[tuple[str, Callable[[SubPlan], None], type], ...] = (
+    ("ValidateAggregationsWithDefaultValues", validate_aggregations_with_default_values.check, nodes.AggregationNode),
     (
         "CallDistributedProcedureValidator",
         lambda subplan: call_distributed_procedure_validator.check(
             (fragment.root for fragment in subplan.fragments()), "FRAGMENT"
         ),
+        _PROCEDURE,
     ),
 )
 
@@ -122,25 +162,26 @@ class PlanCheckers:
     def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
         """After planning, before optimization; raises the first checker's ProcessionError."""
         native = session_flag(session, "native_execution_enabled")
-        for name, check in _NATIVE_INTERMEDIATE if native else _INTERMEDIATE:
-            self._run("INTERMEDIATE", name, partial(check, plan))
+        self._check("INTERMEDIATE", _NATIVE_INTERMEDIATE if native else _INTERMEDIATE, plan)
         for provider in self._providers:
             self._run("INTERMEDIATE", provider.name, partial(provider.validate_intermediate, plan, session, warn))
 
     def validate_final(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
         """After optimization; raises the first checker's ProcessionError."""
-        for name, check in _FINAL:
-            self._run("FINAL", name, partial(check, plan))
+        self._check("FINAL", _FINAL, plan)
         for provider in self._providers:
             self._run("FINAL", provider.name, partial(provider.validate_final, plan, session, warn))
 
     def validate_built_in_fragments(self, subplan: SubPlan) -> None:
         """The built-in part of the fragment phase: pure, so it may run where the plan was made."""
+        found: set[type] = set()
         for fragment in subplan.fragments():
-            for name, check in _FRAGMENT:
-                self._run("FRAGMENT", name, partial(check, fragment.root))
-        for name, check_subplan in _SUBPLAN:
-            self._run("FRAGMENT", name, partial(check_subplan, subplan))
+            found |= self._check("FRAGMENT", _FRAGMENT, fragment.root)
+        for name, check_subplan, kind in _SUBPLAN:
+            if kind in found:
+                self._run("FRAGMENT", name, partial(check_subplan, subplan))
+            else:
+                self._observe("FRAGMENT", name, 0.0)
 
     async def validate_fragments(
         self,
@@ -228,6 +269,16 @@ class PlanCheckers:
             if failure is not None:
                 break
         return FragmentVerdict(fragment, tuple(warnings), failure, native)
+
+    def _check(self, phase: str, checks: Sequence[BuiltIn], plan: PlanNode) -> set[type]:
+        """The kinds of nodes in a plan that passes; raises the first checker's ProcessionError."""
+        found = {type(node) for node in walk(plan)}
+        for built_in in checks:
+            if built_in.kinds and found.isdisjoint(built_in.kinds):
+                self._observe(phase, built_in.name, 0.0)
+            else:
+                self._run(phase, built_in.name, partial(built_in.check, plan))
+        return cast("set[type]", found)
 
     def _run(self, phase: str, name: str, check: Callable[[], None]) -> None:
         start = perf_counter()

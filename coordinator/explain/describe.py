@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from coordinator.explain.expressions import expression_text, function_text, type_text
 from coordinator.explain.table import handle_text, qualified_table, scan_columns, scan_lines, selection_text, table_text
@@ -14,8 +15,7 @@ from shared.plan.nodes import OrderingScheme, PlanNode
 from shared.plan.traversal import node_name, output_variables, sources, variable_of_key, walk
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """One printed node. A scan with the filter and projection above it is one, as in Presto: ``ids`` has all three."""
 
     name: str

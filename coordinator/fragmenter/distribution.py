@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator.fragmenter import partitioning
@@ -24,8 +24,7 @@ class Spread(Enum):
     ALL_WORKERS = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Distributed:
+class Distributed(Struct, frozen=True):
     """A plan and the spread of its rows; ``keys`` are those of HASH, as far as they are still in the output."""
 
     node: PlanNode

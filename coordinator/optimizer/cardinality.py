@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from msgspec import Struct
+
 from coordinator.expressions.builders import NAMESPACE, conjuncts
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import (
@@ -37,8 +39,7 @@ _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "integer": 4, "real": 4, "
 _OTHER_WIDTH, _TEXT_WIDTH = 8, 32
 
 
-@dataclass(frozen=True, slots=True)
-class Cardinality:
+class Cardinality(Struct, frozen=True):
     """``rows`` that come out, and ``base``: how many there were before filters."""
 
     rows: float

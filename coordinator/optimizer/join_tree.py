@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from coordinator.expressions.builders import conjunction, conjuncts, operator
@@ -16,8 +16,7 @@ from shared.plan.nodes import Assignments, EquiJoinClause, FilterNode, JoinNode,
 from shared.plan.traversal import free_variables, output_variables, sources, with_sources
 
 
-@dataclass(slots=True)
-class JoinTree:
+class JoinTree(Struct):
     """What is joined, left to right, and under which conditions; all of them must hold."""
 
     leaves: list[PlanNode] = field(default_factory=list)

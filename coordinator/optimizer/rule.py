@@ -57,11 +57,13 @@ class Rule:
     kinds: frozenset[type] | None = None
     """The nodes that it may change; a plan without any of them needs no look. None: any."""
     description: str = ""
+    switch: SessionProperty = field(init=False)
+    """The session property that turns it off."""
 
-    @property
-    def switch(self) -> SessionProperty:
-        """The session property that turns it off."""
-        return SessionProperty(f"optimizer_rule_{self.name}", "boolean", "true", f"Optimizer rule: {self.description}")
+    def __post_init__(self) -> None:
+        about = f"Optimizer rule: {self.description}"
+        switch = SessionProperty(f"optimizer_rule_{self.name}", "boolean", "true", about)
+        object.__setattr__(self, "switch", switch)
 
 
 def node_rule(name: str, rewrite: Rewrite, *kinds: type, description: str = "") -> Rule:

@@ -7,8 +7,10 @@ the rows are named by file and position (``$file``, ``$rowid``: Iceberg's ``_fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import structs
 
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
@@ -206,7 +208,7 @@ def _metadata_column(number: int, name: str, type_: str) -> dict[str, object]:
 
 def _context(planner: QueryPlanner, fields: Sequence[ScopeField], collector: Collector, clause: str) -> Context:
     refusing = NoAggregates(collector, clause)
-    return replace(planner.context, scope=Scope(tuple(fields)), collector=refusing, clause=clause)
+    return structs.replace(planner.context, scope=Scope(tuple(fields)), collector=refusing, clause=clause)
 
 
 def _predicate(

@@ -52,9 +52,9 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
 
 
 def _work_if_any(plan: OutputNode, relation_of: RelationOf, limits: EngineLimits) -> Work | None:
-    """What would run; None where no engine takes it, which is said when it is to run."""
+    """What would run first; None where no engine takes it, which is said when it is to run."""
     try:
-        return constant_rows(plan) or work_of(plan, relation_of, limits)
+        return constant_rows(plan) or work_of(plan, relation_of, limits, otherwise=False)
     except ProcessionError:
         return None
 

@@ -32,12 +32,17 @@ def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
 
 
 def work_of(
-    root: OutputNode, relation_of: RelationOf, limits: EngineLimits = LIMITS, *, copies: bool = False
+    root: OutputNode,
+    relation_of: RelationOf,
+    limits: EngineLimits = LIMITS,
+    *,
+    copies: bool = False,
+    otherwise: bool = True,
 ) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
     What is beyond the local engine runs on Spark as well. ``copies``: it is a part that has to run on Spark, which is
-    told which joins are REPLICATED.
+    told which joins are REPLICATED. ``otherwise``: not without what Spark would run in place of the local engine.
     """
     root = with_zones_as_text(root)
     relation_of = _asked_once(relation_of)
@@ -60,7 +65,9 @@ def work_of(
             return RunOnSpark(*_unparse(root, "spark", relation_of), why=f"only Spark can: {refused.message}")
         except ProcessionError:
             raise refused from None
-    return local if choice.only or not choice.rows else _with_spark(local, root, relation_of, choice, limits)
+    if choice.only or not choice.rows or not (otherwise or _may_be_too_slow(local, choice, limits)):
+        return local
+    return _with_spark(local, root, relation_of, choice, limits)
 
 
 def _with_spark(
@@ -74,6 +81,11 @@ def _with_spark(
     if limits.engine == "auto" and (names := _too_slow(local, spark, choice, limits)):
         return replace(spark, why=f"{names} would run as programs for {choice.rows} rows")
     return replace(local, otherwise=spark, most_sent_bytes=choice.most_sent_bytes)
+
+
+def _may_be_too_slow(local: RunLocally, choice: EngineChoice, limits: EngineLimits) -> bool:
+    """Whether Spark's text has to be seen to know it."""
+    return limits.engine == "auto" and choice.rows * len(programs(local.sql, "duckdb")) > limits.program_rows
 
 
 def _too_slow(local: RunLocally, spark: RunOnSpark, choice: EngineChoice, limits: EngineLimits) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from sqlglot import exp
 
 from coordinator.unparser.scans import Scans
@@ -14,8 +15,7 @@ from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import PlanNode
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A SELECT under construction. ``columns`` is None while every column of the source passes through."""
 
     source: exp.Expr | None

@@ -17,17 +17,18 @@ import signal
 import socket
 import struct
 import sys
-from collections import ChainMap
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol, cast
+from dataclasses import dataclass, fields
+from typing import Any, BinaryIO, Protocol, cast, get_args
 
 import msgspec
 
 from coordinator.vocabulary.nesting import RECURSION_LIMIT, too_deep
-from coordinator.vocabulary.planned_statement import Column, PlannedStatement
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, Work
+from coordinator.vocabulary.table_versions import TableVersion
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
+from shared.spi.accesses import Access, AskedAccess, TableName
 from shared.spi.session import Session
 
 LENGTH = struct.Struct("<Q")
@@ -137,7 +138,8 @@ def pickled(answer: object) -> bytes:
     """The answer's pickle. An absent field by itself costs pickle more than a whole plan: it searches all modules."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=5)
-    pickler.dispatch_table = _REDUCERS
+    # A plain dictionary, which pickle asks without a call for each object; others' reducers may come at any time.
+    pickler.dispatch_table = {**copyreg.dispatch_table, **_REDUCERS}
     pickler.dump(answer)
     return buffer.getvalue()
 
@@ -151,16 +153,22 @@ def _subplan(encoded: bytes) -> SubPlan:
 
 
 _SUBPLANS = msgspec.msgpack.Decoder(SubPlan)
+
+
 # Fragments are Structs throughout and need no identity: msgspec writes them in a tenth of pickle's time.
-_REDUCERS: ChainMap[Any, Any] = ChainMap(
-    {
-        msgspec.UnsetType: lambda _: (_unset, ()),
-        # A frozen dataclass with slots is restored field by field: wide results have hundreds of columns.
-        Column: lambda column: (Column, (column.name, column.type)),
-        SubPlan: lambda subplan: (_subplan, (msgspec.msgpack.encode(subplan),)),
-    },
-    copyreg.dispatch_table,
-)
+def _by_fields(type_: type) -> Callable[[object], tuple[type, tuple[object, ...]]]:
+    """Made of its fields, by position."""
+    names = tuple(field.name for field in fields(type_))
+    return lambda record: (type_, tuple(getattr(record, name) for name in names))
+
+
+_REDUCERS: dict[Any, Any] = {
+    msgspec.UnsetType: lambda _: (_unset, ()),
+    # A frozen dataclass with slots is restored field by field: wide results have hundreds of columns.
+    **{type_: _by_fields(type_) for type_ in (Column, TableVersion, AskedAccess, TableName, PlannedStatement)},
+    **{type_: _by_fields(type_) for type_ in (*get_args(Access), *get_args(Work))},
+    SubPlan: lambda subplan: (_subplan, (msgspec.msgpack.encode(subplan),)),
+}
 
 
 def _read(stream: BinaryIO) -> bytes | None:

@@ -24,11 +24,8 @@ class SourceLocation(msgspec.Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return other is None or isinstance(other, SourceLocation)
 
-    def __hash__(self) -> int:
-        return _HASH_OF_NONE
-
-
-_HASH_OF_NONE = hash(None)
+    # That of None, which all are equal to; a variable is hashed some hundred times a statement, with its place.
+    __hash__ = None.__hash__
 
 
 class Variable(msgspec.Struct, frozen=True, tag_field="@type", tag="variable", omit_defaults=True, kw_only=True):

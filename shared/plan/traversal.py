@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter, is_
-from typing import Any, assert_never, cast, get_args
+from typing import Any, cast, get_args
 
 from msgspec.structs import replace
 
@@ -183,9 +183,10 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:
     """What ``node`` produces, in order, as Presto's ``PlanNode.getOutputVariables``."""
     # By far the most are of these kinds, and a statement asks some hundred times.
     while type(node) in _PASSING:
-        node = cast(FilterNode, node).source
+        node = _SOURCE(node)
     if type(node) in _LISTING:
-        return cast(JoinNode, node).outputVariables
+        listed: tuple[Variable, ...] = _COLUMNS(node)
+        return listed
     return _OUTPUTS[type(node)](node)
 
 
@@ -193,6 +194,7 @@ _PASSING = frozenset({FilterNode, TopNNode, SortNode, LimitNode, EnforceSingleRo
 """Nodes with the columns of their source."""
 _LISTING = frozenset(node for node in get_args(PlanNode) if "outputVariables" in node.__struct_fields__)
 """Nodes that list their columns."""
+_SOURCE, _COLUMNS = attrgetter("source"), attrgetter("outputVariables")
 
 
 def _of_aggregation(node: AggregationNode) -> tuple[Variable, ...]:
@@ -255,7 +257,7 @@ _OUTPUTS: Mapping[type, Callable[[Any], tuple[Variable, ...]]] = {
 def output_keys(node: PlanNode) -> Collection[str]:
     """The keys of ``output_variables(node)``, which a projection has at hand."""
     while type(node) in _PASSING:
-        node = cast(FilterNode, node).source
+        node = _SOURCE(node)
     if isinstance(node, ProjectNode):
         return node.assignments.assignments.keys()
     return {variable.key for variable in output_variables(node)}
@@ -291,42 +293,41 @@ def expressions(node: PlanNode) -> tuple[RowExpression, ...]:
 
 def walk_expression(expression: RowExpression) -> Iterator[RowExpression]:
     """``expression`` and all expressions inside it, parents first."""
+    if isinstance(expression, Variable | Constant):  # as most of a projection's are
+        return iter((expression,))
+    found: list[RowExpression] = []
     stack: list[RowExpression] = [expression]
     while stack:
         current = stack.pop()
-        yield current
-        match current:
-            case Call() | SpecialForm():
-                stack.extend(reversed(current.arguments))
-            case Lambda():
-                stack.append(current.body)
-            case Variable() | Constant():
-                pass
-            case _:
-                assert_never(current)
+        found.append(current)
+        if isinstance(current, Call | SpecialForm):
+            stack.extend(current.arguments[::-1])
+        elif isinstance(current, Lambda):
+            stack.append(current.body)
+    return iter(found)
 
 
 def free_variables(expression: RowExpression) -> tuple[Variable, ...]:
     """The variables that ``expression`` reads from its input, each once; arguments of lambdas are not among them."""
-    found: dict[str, Variable] = {}
+    if isinstance(expression, Variable):  # as most of a projection's are
+        return (expression,)
+    if isinstance(expression, Constant):
+        return ()
+    found: dict[tuple[str, str], Variable] = {}
     _collect_free(expression, frozenset(), found)
     return tuple(found.values())
 
 
-def _collect_free(expression: RowExpression, bound: frozenset[str], found: dict[str, Variable]) -> None:
-    match expression:
-        case Variable():
-            if expression.name not in bound:
-                found.setdefault(expression.key, expression)
-        case Call() | SpecialForm():
-            for argument in expression.arguments:
+def _collect_free(expression: RowExpression, bound: frozenset[str], found: dict[tuple[str, str], Variable]) -> None:
+    if isinstance(expression, Variable):
+        if expression.name not in bound:
+            found.setdefault((expression.name, expression.type), expression)
+    elif isinstance(expression, Call | SpecialForm):
+        for argument in expression.arguments:
+            if not isinstance(argument, Constant):
                 _collect_free(argument, bound, found)
-        case Lambda():
-            _collect_free(expression.body, bound | frozenset(expression.arguments), found)
-        case Constant():
-            pass
-        case _:
-            assert_never(expression)
+    elif isinstance(expression, Lambda):
+        _collect_free(expression.body, bound | frozenset(expression.arguments), found)
 
 
 def _keys(by_variable: Mapping[str, object]) -> tuple[Variable, ...]:

@@ -51,6 +51,18 @@ def test_a_small_table_is_read_here_and_can_be_read_there(rule_cases: RuleCases)
     assert "`lake`.`db`.`t` VERSION AS OF 7" in work.otherwise.sql
 
 
+def test_explain_asks_for_sparks_text_only_where_it_decides(rule_cases: RuleCases) -> None:
+    """The engine that runs a query is the same with and without it."""
+    for sql, rows in ((NAMES, FEW), (NAMES, MANY), (PROGRAM, FEW), (PROGRAM, MANY)):
+        plan = _plan(rule_cases, sql)
+        whole, alone = work_of(plan, _lake(rows)), work_of(plan, _lake(rows), otherwise=False)
+        assert type(alone) is type(whole)
+        assert isinstance(alone, RunLocally | RunOnSpark) and isinstance(whole, RunLocally | RunOnSpark)
+        assert alone.why == whole.why
+    assert isinstance(local := work_of(_plan(rule_cases, NAMES), _lake(FEW), otherwise=False), RunLocally)
+    assert local.otherwise is None
+
+
 @pytest.mark.parametrize(
     ("sql", "rows", "engine", "runs"),
     [

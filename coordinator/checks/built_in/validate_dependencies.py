@@ -153,7 +153,8 @@ def _check_exchange(node: ExchangeNode) -> None:
 def _check_join(node: JoinNode | MergeJoinNode) -> None:
     left, right = _check_sides(node, node.left, node.right)
     for variable in node.outputVariables:
-        if variable.key not in left and variable.key not in right:
+        key = variable.key
+        if key not in left and key not in right:
             raise _missing("Output symbol ({}) not in sources ({})", variable, node.left, node.right)
 
 
@@ -168,7 +169,8 @@ def _check_sides(
         if clause.right.key not in on_right:
             raise _missing("Symbol from join clause ({}) not in right source ({})", clause.right, right)
     for variable in _read(expressions(node)):
-        if variable.key not in on_left and variable.key not in on_right:
+        key = variable.key
+        if key not in on_left and key not in on_right:
             raise _missing("Symbol from filter ({}) not in sources ({})", variable, left, right)
     return on_left, on_right
 

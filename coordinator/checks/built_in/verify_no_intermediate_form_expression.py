@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinator.checks.built_in.failure import invalid_plan
-from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm
+from shared.plan.expressions import Lambda, SpecialForm
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import expressions, walk, walk_expression
 
@@ -15,10 +15,11 @@ def check(plan: PlanNode) -> None:
             if isinstance(expression, Lambda):
                 raise _unexpected(expression)
             for inner in walk_expression(expression):
-                _check_arguments(inner)
+                if isinstance(inner, SpecialForm | Lambda):
+                    _check_arguments(inner)
 
 
-def _check_arguments(expression: RowExpression) -> None:
+def _check_arguments(expression: SpecialForm | Lambda) -> None:
     match expression:
         case SpecialForm(form=form) if form != "BIND":
             for argument in expression.arguments:
@@ -26,7 +27,7 @@ def _check_arguments(expression: RowExpression) -> None:
                     raise _unexpected(argument)
         case Lambda(body=Lambda() as body):
             raise _unexpected(body)
-        case Call() | _:
+        case _:
             pass
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -93,7 +94,7 @@ class IcebergConnector:
         if self._grants is not None:
             self.tables_of.forgotten = self._grants.forget
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         return Capabilities(
             views=self,

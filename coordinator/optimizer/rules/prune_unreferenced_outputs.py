@@ -11,7 +11,7 @@ from coordinator.optimizer.rule import RuleContext
 from shared.plan import nodes
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
-from shared.plan.traversal import free_variables, output_variables, sources, variable_of_key, walk, with_sources
+from shared.plan.traversal import free_variables, output_variables, sources, walk, with_sources
 
 Names = frozenset[str]
 
@@ -36,7 +36,7 @@ def _prune(node: PlanNode, needed: Names) -> PlanNode:  # noqa: C901  (one case 
             return _over(node, needed | _read([node.predicate]))
         case nodes.ProjectNode():
             assigned = node.assignments.assignments
-            wanted = {key: e for key, e in assigned.items() if variable_of_key(key).name in needed}
+            wanted = {key: e for key, e in assigned.items() if _name(key) in needed}
             below = _prune(node.source, _read(wanted.values()))
             if len(wanted) == len(assigned):
                 return with_sources(node, [below])
@@ -87,7 +87,7 @@ def _prune_values(node: nodes.ValuesNode, needed: Names) -> PlanNode:
 
 
 def _prune_aggregation(node: nodes.AggregationNode, needed: Names) -> PlanNode:
-    kept = {key: a for key, a in node.aggregations.items() if variable_of_key(key).name in needed}
+    kept = {key: a for key, a in node.aggregations.items() if _name(key) in needed}
     keys = _deciding(node, needed)
     read = set(_names(keys) | _read(a.call for a in kept.values()))
     for aggregation in kept.values():
@@ -115,7 +115,7 @@ def _deciding(node: nodes.AggregationNode, needed: Names) -> tuple[Variable, ...
 
 def _prune_unnest(node: nodes.UnnestNode, needed: Names) -> PlanNode:
     kept = _kept(node.replicateVariables, needed)
-    unnested = frozenset(variable_of_key(key).name for key in node.unnestVariables)
+    unnested = frozenset(_name(key) for key in node.unnestVariables)
     pruned = node if kept == node.replicateVariables else replace(node, replicateVariables=kept)
     return _over(pruned, _names(kept) | unnested)
 
@@ -131,8 +131,8 @@ def _prune_join(node: nodes.JoinNode, needed: Names) -> PlanNode:
 
 
 def _prune_window(node: nodes.WindowNode, needed: Names) -> PlanNode:
-    kept = {key: f for key, f in node.windowFunctions.items() if variable_of_key(key).name in needed}
-    own = {variable_of_key(key).name for key in node.windowFunctions}
+    kept = {key: f for key, f in node.windowFunctions.items() if _name(key) in needed}
+    own = {_name(key) for key in node.windowFunctions}
     if not kept:
         return _prune(node.source, needed - own)
     read = set(needed - own) | _names(node.specification.partitionBy) | _ordered(node.specification.orderingScheme)
@@ -186,6 +186,11 @@ def _kept(variables: tuple[Variable, ...], needed: Names) -> tuple[Variable, ...
 
 def _names(variables: Iterable[Variable]) -> Names:
     return frozenset(variable.name for variable in variables)
+
+
+def _name(key: str) -> str:
+    """Of the variable of a key, without making it."""
+    return key.partition("<")[0]
 
 
 def _read(expressions: Iterable[RowExpression]) -> Names:

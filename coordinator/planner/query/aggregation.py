@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replace_context
 from itertools import product
 from typing import assert_never
 
-from msgspec.structs import replace as replace_node
+from msgspec.structs import replace
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.context import Context
@@ -44,7 +43,7 @@ def plan_grouping(tree: QuerySpecification, items: Sequence[SelectItem], context
     clause = tree.group_by
     if clause is None:
         return None
-    inner = replace_context(context, clause="GROUP BY clause")
+    inner = replace(context, clause="GROUP BY clause")
     count = 1
     for element in clause.elements:
         count *= _size(element)
@@ -222,7 +221,7 @@ def _aggregate(
         # As Presto: no worker takes DISTINCT together with an order, so the different values are grouped first.
         apart = tuple(dict.fromkeys((*keys, *once)))
         builder.node = aggregate(builder.ids, builder.node, apart, {})
-        aggregations = {k: replace_node(a, distinct=False) for k, a in aggregations.items()}
+        aggregations = {k: replace(a, distinct=False) for k, a in aggregations.items()}
     builder.node = AggregationNode(
         id=builder.ids.node(),
         source=builder.node,

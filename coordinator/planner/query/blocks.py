@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import MOST_PARTS, Scope, ScopeField
@@ -36,16 +38,16 @@ def plan_block(planner: Planning, tree: QuerySpecification, context: Context) ->
     source = planner.no_rows_source() if tree.from_ is None else planner.plan_relation(tree.from_, context)
     scope = Scope(source.fields, context.scope.parent)
     builder = Builder(planner.ids, source.node)
-    _where(planner, tree, builder, replace(context, scope=scope))
+    _where(planner, tree, builder, structs.replace(context, scope=scope))
     collector = Collector(planner.ids, planner, block=tree, definitions=window_definitions(tree))
-    inner = replace(context, scope=scope, collector=collector, clause="SELECT clause")
+    inner = structs.replace(context, scope=scope, collector=collector, clause="SELECT clause")
     items = _select_items(tree, source, inner)
     having = _having(tree, inner)
     stand_ins: dict[RowExpression, RowExpression] = {}
     order = _order(tree, items, inner, planner.ids, stand_ins)
     order = [(node, _over_outputs(sort, collector, stand_ins)) for node, sort in order]
     collector.subqueries = [_comparing(s, stand_ins) for s in collector.subqueries]
-    grouping = plan_grouping(tree, items, replace(inner, collector=NoAggregates(collector, "GROUP BY clause")))
+    grouping = plan_grouping(tree, items, structs.replace(inner, collector=NoAggregates(collector, "GROUP BY clause")))
     check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
     _refuse_aggregates_of_outer(collector, tree, inner)
@@ -162,7 +164,9 @@ def _where(planner: Planning, tree: QuerySpecification, builder: Builder, contex
     if tree.where is None:
         return
     collector = Collector(planner.ids, planner, block=tree)
-    inner = replace(context, collector=NoAggregates(collector, "WHERE clause", tree.where), clause="WHERE clause")
+    inner = structs.replace(
+        context, collector=NoAggregates(collector, "WHERE clause", tree.where), clause="WHERE clause"
+    )
     condition = expressions.analyze_condition(tree.where, inner, "WHERE clause")
     # What needs no subquery filters before the subqueries are joined.
     made = {s.variable for s in collector.subqueries}
@@ -179,7 +183,7 @@ def _where(planner: Planning, tree: QuerySpecification, builder: Builder, contex
 def _having(tree: QuerySpecification, context: Context) -> RowExpression | None:
     if tree.having is None:
         return None
-    return expressions.analyze_condition(tree.having, replace(context, clause="HAVING clause"), "HAVING clause")
+    return expressions.analyze_condition(tree.having, structs.replace(context, clause="HAVING clause"), "HAVING clause")
 
 
 def _select_items(tree: QuerySpecification, source: RelationPlan, context: Context) -> list[SelectItem]:
@@ -253,7 +257,7 @@ def _order(
         fields.append(ScopeField(item.name, variable))
     rest = list(context.scope.fields)
     scope = Scope(tuple(fields), Scope(tuple(rest), context.scope.parent))
-    inner = replace(context, scope=scope, clause="ORDER BY clause")
+    inner = structs.replace(context, scope=scope, clause="ORDER BY clause")
     return [(item.sort_key, _order_item(item, items, stand_ins, inner)) for item in tree.order_by.sort_items]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from coordinator.analyzer.context import SortItem
 from coordinator.analyzer.scope import Names, ScopeField
 from shared.plan.expressions import (
@@ -48,8 +50,7 @@ class Ids:
         return self.names.variable(hint, type_text, place)
 
 
-@dataclass(frozen=True, slots=True)
-class RelationPlan:
+class RelationPlan(Struct, frozen=True):
     """A relation: its plan and the fields that names can mean, in order."""
 
     node: PlanNode

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_expression
 from coordinator.analyzer.scope import Scope, ScopeField
@@ -117,7 +119,7 @@ class _Guarding:
     def __init__(self, planner: Planning, read: TableRead, plan: RelationPlan, node: Table, context: Context) -> None:
         self._planner, self._read, self._plan, self._node, self._context = planner, read, plan, node, context
         self._name = read.table
-        self._scope = Scope(tuple(replace(f, hidden=False) for f in plan.fields))
+        self._scope = Scope(tuple(structs.replace(f, hidden=False) for f in plan.fields))
 
     def filtered(self, filters: Sequence[ViewExpression]) -> tuple[Builder, RowExpression | None]:
         """The rows for which every filter is true, and what is true for them alone, if it always is the same."""
@@ -162,7 +164,7 @@ class _Guarding:
                 if known is not None and field.name is not None and field.name.lower() not in masks:
                     self._planner.distinct_values[variable.name] = known
             assignments[variable.key] = field.variable if value is None else value
-            fields.append(replace(field, variable=variable))
+            fields.append(structs.replace(field, variable=variable))
         if replaced or tuple(output_variables(builder.node)) != tuple(f.variable for f in fields):
             builder.project(assignments)
             if kept is not None:
@@ -198,7 +200,7 @@ class _Guarding:
             with planner.plan_apart(guards, session, reader, (tree,)) as context:
                 collector = Collector(planner.ids, planner)
                 refusing = NoAggregates(collector, what, tree)
-                inner = replace(context, scope=self._scope, collector=refusing, clause=what)
+                inner = structs.replace(context, scope=self._scope, collector=refusing, clause=what)
                 made = analyze_expression(tree, inner)
                 apply_subqueries(builder, collector.subqueries, {})
         except ProcessionError as error:

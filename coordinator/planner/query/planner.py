@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from msgspec import structs
+
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context, SortItem
@@ -141,11 +143,11 @@ class QueryPlanner:
 
     def plan_subquery(self, tree: Query, context: Context) -> RelationPlan:
         """A subquery of an expression; the expression's scope is around it."""
-        return self.plan_query(tree, replace(context, scope=Scope((), context.scope), collector=None))
+        return self.plan_query(tree, structs.replace(context, scope=Scope((), context.scope), collector=None))
 
     def plan_nested(self, tree: Query, context: Context) -> RelationPlan:
         """A subquery of FROM: it sees the scope around the query, not the relations beside it."""
-        return self.plan_query(tree, replace(context, scope=Scope((), context.scope.parent), collector=None))
+        return self.plan_query(tree, structs.replace(context, scope=Scope((), context.scope.parent), collector=None))
 
     def plan_cte(self, name: str, context: Context) -> RelationPlan:
         """A reference to a name of WITH: planned anew, with variables of its own."""
@@ -153,7 +155,7 @@ class QueryPlanner:
         self._count_inlined(cte.tree, context)
         outside, self.ctes = self.ctes, cte.visible
         try:
-            plan = self.plan_query(cte.tree, replace(context, scope=Scope(), collector=None))
+            plan = self.plan_query(cte.tree, structs.replace(context, scope=Scope(), collector=None))
         finally:
             self.ctes = outside
         if cte.columns and len(cte.columns) != len(plan.visible):
@@ -317,7 +319,7 @@ class QueryPlanner:
             )
             checker.reader = self.reader
             try:
-                checker.plan_cte(cte.name, replace(context, columns=None, references=checker.references))
+                checker.plan_cte(cte.name, structs.replace(context, columns=None, references=checker.references))
             except ProcessionError as error:
                 if not (unused and error.code in _OF_PLANNING):
                     raise
@@ -332,7 +334,7 @@ class QueryPlanner:
         items: list[SortItem] = []
         if tree.order_by is not None:
             scope = Scope(plan.fields, context.scope.parent)
-            inner = replace(context, scope=scope, collector=None, clause="ORDER BY clause")
+            inner = structs.replace(context, scope=scope, collector=None, clause="ORDER BY clause")
             items = [self._sort_item(item, plan.visible, inner) for item in tree.order_by.sort_items]
         self.sort_and_limit(builder, items, tree, context)
         visible: dict[str, RowExpression] = {f.variable.key: f.variable for f in plan.visible}

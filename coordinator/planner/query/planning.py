@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.guard import Guard, Reader
@@ -21,8 +23,7 @@ from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class SelectItem:
+class SelectItem(Struct, frozen=True):
     """One output column of a query block."""
 
     name: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.context import Context
