@@ -153,7 +153,8 @@ class CoordinatorSettings(Settings):
         alias="eager-plan-validation-thread-pool-size",
         ge=1,
         le=64,
-        description="Number of processes that plan statements.",
+        description="Number of processes that plan statements. With several, long texts leave one of them free; with 1,"
+        " short statements wait for long ones.",
     )
     validation_queue_size: int = Field(
         1100,

@@ -78,6 +78,7 @@ def spark_state(spark: SparkEngine) -> dict[str, object]:
         "restarts": status.restarts,
         "givenUp": status.given_up,
         "problem": status.problem,
+        "failedWritesLeaveFiles": status.leaves_files,
     }
 
 

@@ -13,6 +13,7 @@ exec "$home/bin/spark-submit" \
   --conf spark.connect.grpc.binding.address=0.0.0.0 \
   --conf spark.connect.grpc.binding.port=15002 \
   --conf spark.connect.progress.reportInterval=200ms \
+  --conf spark.connect.execute.manager.detachedTimeout=1m \
   --conf spark.python.task.killTimeout=100ms \
   --conf spark.jars.ivy=/var/lib/procession/ivy \
   --conf spark.local.dir=/var/lib/procession \

@@ -20,6 +20,7 @@ from coordinator.cli.client import (
 from coordinator.cli.doctor import Finding
 from coordinator.cli.login import Login
 from coordinator.cli.tls import StoreError, client_context
+from coordinator.engine.spark.named_writes import LEAVES_FILES
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name
 
@@ -107,6 +108,10 @@ def _engines(client: httpx.Client, server: str) -> Iterator[Finding]:
             yield Finding("spark", f"{detail}: {spark.get('problem')}", fix)
         else:
             yield Finding("spark", detail)
+        if spark.get("failedWritesLeaveFiles") is True:
+            yield Finding(
+                "spark's jar", LEAVES_FILES, "add procession-writes.jar to its class path (docs/operations.md)"
+            )
 
 
 def _metrics(client: httpx.Client, server: str) -> Iterator[Finding]:

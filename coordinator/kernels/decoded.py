@@ -60,12 +60,12 @@ def of_group(group: Struct, leaves: Sequence[int]) -> Decoded:
     """The chunks ``leaves`` of a row group together."""
     chunks = [group[1][1][1][leaf] for leaf in leaves]
     sizes = [chunk_bytes(chunk) for chunk in chunks]
-    pages = sum(-(-size // _pages(chunk)) for size, chunk in zip(sizes, chunks, strict=True))
+    pages = sum(-(-size // max(1, pages_of(chunk))) for size, chunk in zip(sizes, chunks, strict=True))
     return Decoded(int(group[3][1]), sum(sizes), pages)
 
 
-def _pages(chunk: Struct) -> int:
-    """Data pages of a chunk; 1 where the footer does not tell."""
+def pages_of(chunk: Struct) -> int:
+    """Data pages of a chunk; 0 where the footer does not tell."""
     meta = column_meta(chunk)
     counts = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
-    return max(1, sum(int(s[3][1]) for s in counts))
+    return sum(int(s[3][1]) for s in counts)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .decoded import pages_of
 from .footer import chunk_range, column_meta
 from .pages import Pages, page_is_coded, page_values
 from .ranges import Range
@@ -18,6 +19,9 @@ from .thrift import Reader, Struct
 _HEADER = 512
 """Bytes read for a header at first; the statistics in it may make it longer."""
 _LONGEST_HEADER = 64 << 10
+LONG_CHUNK = 128 << 20
+"""Shorter chunks have no page that is too large for the smallest heap of Spark."""
+_MOST_HEADERS = 32
 LEAST_CHUNK = 64 << 10
 """Smaller chunks, once decompressed, are read and decoded sooner than walked."""
 
@@ -56,6 +60,25 @@ def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
     if row != rows or at > end or column_meta(chunk)[5][1] != rows:
         return None
     return Pages(dictionary, tuple(ranges), np.array(firsts, np.int64), whole=False, coded=tuple(coded))
+
+
+def largest_page(source: Source, chunk: Struct) -> int:
+    """Bytes of the largest page of a chunk once decompressed; an average of one too short to matter; 0 for unknown.
+
+    Headers are read of long chunks alone, and of so many pages; what follows them counts as average.
+    """
+    left, count = int(column_meta(chunk)[6][1]), pages_of(chunk)
+    if left < LONG_CHUNK or count == 1:
+        return -(-left // count) if count else 0
+    (at, end), largest, seen = chunk_range(chunk), 0, 0
+    while at < end and left >= max(LONG_CHUNK, largest) and seen < _MOST_HEADERS:
+        found = _header(source, at, end)
+        if found is None:
+            break
+        header, size = found
+        largest, left = max(largest, int(header[2][1])), left - size - int(header[2][1])
+        at, seen = at + size + int(header[3][1]), seen + 1
+    return max(largest, left // (count - seen) if count > seen else 0)
 
 
 def _header(source: Source, at: int, end: int) -> tuple[Struct, int] | None:

@@ -182,7 +182,8 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     logical, subplan = steps.finish(planned.root)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)
-    relation_of = with_limited_reader(steps.catalogs.relation, engine_limits(steps.session).spark_reader_bytes)
+    limits = engine_limits(steps.session)
+    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
     made = PlannedStatement(
         query_type=planned.write.kind,
         columns=ROWS,

@@ -23,7 +23,7 @@ from shared.plan.nodes import FetchNode, OutputNode
 def query_work(steps: Steps, logical: OutputNode) -> Work:
     """The work of an optimized query."""
     session, limits = steps.session, engine_limits(steps.session)
-    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes)
+    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
     fetch = fetch_of(logical)
     if fetch is None:
         return constant_rows(logical) or work_of(logical, relation_of, limits)
@@ -42,7 +42,7 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
         steps.notes.append(f"the first rows are looked for where {likely.condition}, everywhere if too few are there")
     whole = logical if fetch is None else steps.before_late_materialization()
     limits = engine_limits(steps.session)
-    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes)
+    relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
     work = _work_if_any(whole, relation_of, limits)
     steps.engine_note = engine_note(whole, relation_of, limits, fetches=fetch is not None)
     if steps.engine_note is not None and isinstance(work, RunOnSpark):

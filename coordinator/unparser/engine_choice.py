@@ -57,6 +57,8 @@ class EngineLimits:
     program_rows: int = 100_000
     spark_reader_bytes: int = 0
     """What a task of Spark's own reader may hold; 0 is no limit."""
+    spark_page_bytes: int = 0
+    """The largest Parquet page that Spark may be given; 0 is no limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,8 @@ class Scans:
         match relation:
             case CatalogTable(here=ReadHere(relation=rows)) if self.dialect != "spark":
                 return self._given(rows)
+            case CatalogTable(here=ReadHere(refused=why)) if why:
+                raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, why)
             case CatalogTable(here=ReadHere() as here) if here.only or here.too_wide:
                 return self._given(_given_to_spark(node, relation, here), by_kernels=True)
             case CatalogTable():

@@ -14,19 +14,37 @@ from shared.plan.nodes import PlanNode, TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, Relation
 from shared.units import format_data_size
 
+_MOST_PAGE = 256 << 20
+"""What the kernels decode at once for Spark, as for late materialization (``engine.wide_rows``)."""
 
-def with_limited_reader(relation_of: RelationOf, most_bytes: int) -> RelationOf:
-    """``relation_of``, whose scans are for the kernels where a task of Spark's reader would hold more; 0: never."""
+
+def with_limited_reader(relation_of: RelationOf, most_bytes: int, largest_page: int = 0) -> RelationOf:
+    """``relation_of``, whose scans are for the kernels where a task of Spark's reader would hold more; 0: never.
+
+    So are those of pages beyond ``largest_page``, which no reader of Spark's can have in pieces. Pages that are too
+    large for the kernels too are refused on Spark.
+    """
 
     def ask(node: TableScanNode) -> Relation:
         relation = relation_of(node)
         match relation:
+            case CatalogTable(parts, here=ReadHere(page_bytes=page) as here) if 0 < largest_page < page:
+                why = _refusal(".".join(parts), page, largest_page) if page > _MOST_PAGE else ""
+                return replace(relation, here=replace(here, too_wide=True, refused=why))
             case CatalogTable(here=ReadHere(held_bytes=held) as here) if 0 < most_bytes < held:
                 return replace(relation, here=replace(here, too_wide=True))
             case _:
                 return relation
 
     return ask
+
+
+def _refusal(table: str, page: int, most: int) -> str:
+    return (
+        f"Table {table} has Parquet pages of some {format_data_size(page)}, more than Spark decodes at once "
+        f"({format_data_size(most)}, spark.max-parquet-page-size): write its rows again with smaller pages, or "
+        "give Spark more memory"
+    )
 
 
 def wide_reads_note(root: PlanNode, relation_of: RelationOf) -> str:
@@ -37,8 +55,8 @@ def wide_reads_note(root: PlanNode, relation_of: RelationOf) -> str:
 def _notes(root: PlanNode, relation_of: RelationOf) -> Iterator[str]:
     for scan in scans(root):
         match relation_of(scan):
-            case CatalogTable(parts, here=ReadHere(too_wide=True, held_bytes=held)):
-                name, size = ".".join(parts), format_data_size(held)
+            case CatalogTable(parts, here=ReadHere(too_wide=True, held_bytes=held, page_bytes=page)):
+                name, size = ".".join(parts), format_data_size(max(held, page))
                 yield f"; the kernels read {name} for it, as a task of its own reader would hold {size}"
             case _:
                 pass

@@ -29,6 +29,9 @@ PUSHDOWNS = (
 )
 """Kinds of work that connectors take over, switched by ``<kind>_pushdown_enabled``."""
 
+LARGEST_PAGE = "spark_max_parquet_page_size"
+"""A default of the coordinator that no session may change, since a Spark that ends takes others' statements along."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionProperty:

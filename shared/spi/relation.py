@@ -57,6 +57,10 @@ class ReadHere:
     """An estimate of what a task of Spark's own reader would have in memory; 0 where nothing tells."""
     too_wide: bool = False
     """Whether that is too much: the kernels read the files for Spark."""
+    page_bytes: int = 0
+    """An estimate of the largest Parquet page, decoded; 0 where nothing tells."""
+    refused: str = ""
+    """Why neither Spark nor the kernels for it may read the table; empty: they may."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 from coordinator.cli.client import NOBODY, Login
-from coordinator.cli.doctor_server import examine_server, judge
+from coordinator.cli.doctor_server import _engines, examine_server, judge
 from coordinator.cli.main import app
+from coordinator.engine.spark.named_writes import LEAVES_FILES
 from shared.errors import ErrorCode, ProcessionError
 from tests.protocol.conftest import Server, running_server
 
@@ -50,6 +52,16 @@ def test_failures_and_a_drain_are_told(server: Server) -> None:
         assert "shutting down" in problems(server.url)["statement"]
     finally:
         server.dispatcher.refusal = None
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_spark_of_others_without_our_classes_is_a_problem(leaves: bool) -> None:
+    spark = {"state": "UP", "restarts": 0, "givenUp": 0, "problem": "", "failedWritesLeaveFiles": leaves}
+    answer = httpx.MockTransport(lambda _request: httpx.Response(200, json={"spark": spark}))
+    with httpx.Client(transport=answer) as client:
+        found = [finding for finding in _engines(client, "http://there") if finding.fix is not None]
+    assert [finding.detail for finding in found] == [LEAVES_FILES] * leaves
+    assert all("procession-writes.jar" in str(finding.fix) for finding in found)
 
 
 def test_nobody_there_and_somebody_else(tmp_path: Path) -> None:

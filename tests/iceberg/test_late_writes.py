@@ -17,9 +17,11 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.catalog import UNFINISHED
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite, OpenWrites, open_write
+from coordinator.connectors.iceberg.tables.vanished import watch_vanished
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace
 from coordinator.connectors.iceberg.tables.write_leftovers import remove_leftovers
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import TableRemoval
 
 ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
 _DRAWN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -72,7 +74,9 @@ def watching(
     lake: Any, records: OpenWrites, quiet: float, find: Callable[[str, str], Table] | None = None
 ) -> LateWrites:
     catalog = lake.connector.tables_of
-    return LateWrites(records, quiet, find or catalog.open, catalog.file_io, UNFINISHED)
+    catalog.late_writes = LateWrites(records, quiet, find or catalog.open, catalog.file_io, UNFINISHED)
+    watch_vanished(catalog)
+    return catalog.late_writes  # type: ignore[no-any-return]
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -212,15 +216,74 @@ def test_a_catalog_that_is_away_is_asked_again(table: Table, lake: Any, records:
     eventually(lambda: records.open_entries() == [])
 
 
-def test_another_table_of_that_name_is_left_alone(table: Table, lake: Any, records: OpenWrites) -> None:
+def test_files_of_a_table_that_was_dropped_meanwhile_go(table: Table, lake: Any, records: OpenWrites) -> None:
+    """Another table of that name is another one, and what others keep in the folder stays."""
+    write, of_others = open_write(str(uuid4()), "db", table), folder(table) / "data" / f"00001-{uuid4()}.parquet"
+    lake.change(TableRemoval("db", "t"))
+    left(table, write.id)
+    left(table, write.id, "metadata", "-m0.avro")
+    of_others.write_bytes(b"rows")
+    anew = lake.create("t", [ROWS], location=f"file://{lake.home}/wh/db/t-{uuid4().hex}")
+    records.begin(write)
+    watching(lake, records, 0.2).recover(after_seconds=0)
+    eventually(lambda: records.open_entries() == [])
+    assert files(table) == {of_others}
+    assert anew.scan().to_arrow() == ROWS
+
+
+def test_files_in_the_folder_of_another_table_stay(table: Table, lake: Any, records: OpenWrites) -> None:
     write = open_write(str(uuid4()), "db", table)
+    lake.change(TableRemoval("db", "t"))
     found = left(table, write.id)
-    lake.other.drop_table("db.t")
-    lake.create("t", [ROWS])
+    lake.create("t", [ROWS], location=table.location())
     records.begin(write)
     watching(lake, records, 0.2).recover(after_seconds=0)
     eventually(lambda: records.open_entries() == [])
     assert found <= files(table)
+
+
+def test_a_commit_that_died_with_its_table_goes_too(table: Table, lake: Any, records: OpenWrites) -> None:
+    """Its metadata file is there, and the one that it was made of is not."""
+    write, base = open_write(str(uuid4()), "db", table), Path(table.metadata_location.removeprefix("file://"))
+    raw = json.loads(base.read_text())
+    named = {**raw["snapshots"][0], "manifest-list": f"{table.location()}/metadata/snap-1-1-{write.id}.avro"}
+    raw |= {"snapshots": [named], "metadata-log": [{"timestamp-ms": 1, "metadata-file": f"file://{base}"}]}
+    (base.parent / "00002-x.metadata.json").write_text(json.dumps(raw))
+    left(table, write.id)
+    lake.change(TableRemoval("db", "t"))
+    assert files(table)
+    records.begin(write)
+    watching(lake, records, 0.2).recover(after_seconds=0)
+    eventually(lambda: records.open_entries() == [])
+    assert files(table) == set()
+
+
+def test_files_in_a_table_that_was_only_unregistered_stay(
+    table: Table, lake: Any, records: OpenWrites, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be a table of another catalog, in which the write landed."""
+    write = open_write(str(uuid4()), "db", table)
+    found = left(table, write.id)
+    lake.other.drop_table("db.t")
+    records.begin(write)
+    watching(lake, records, 0.2).recover(after_seconds=0)
+    eventually(lambda: records.open_entries() == [])
+    assert found <= files(table)
+    assert caplog.text.count("its metadata may be in use elsewhere") == 1
+
+
+def test_files_of_a_table_that_was_renamed_meanwhile_go(table: Table, lake: Any, records: OpenWrites) -> None:
+    landed, kept = committed(table)
+    write = open_write(str(uuid4()), "db", table)
+    before = files(table)
+    left(table, write.id)
+    lake.other.create_namespace("moved")
+    lake.other.rename_table("db.t", "moved.u")
+    for each in (landed, write):
+        records.begin(each)
+    watching(lake, records, 0.2).recover(after_seconds=0)
+    eventually(lambda: records.open_entries() == [])
+    assert files(table) == before >= kept
 
 
 def test_files_of_a_table_that_never_appeared_go_from_a_folder_that_others_share(

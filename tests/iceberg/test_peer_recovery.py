@@ -19,17 +19,20 @@ from coordinator.cluster.store import ClusterStore, Node
 from coordinator.cluster.work import ClusterWork
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.iceberg.failures import NotCommittedError
+from coordinator.connectors.iceberg.manifests import metadata_files
 from coordinator.connectors.iceberg.rewrite.committing import one_rewrite, recovery
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
-from coordinator.connectors.iceberg.tables import late_writes
+from coordinator.connectors.iceberg.tables import ddl, late_writes
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import NewColumn, TableCreation
 from tests.databases import new_database
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.test_rest_catalog import over_rest
 
 pytestmark = pytest.mark.slow
+EMPTY = TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {})
 WORK = ("rewrite_calls", "unfinished_tables", "open_writes", "open_commits")
 
 
@@ -363,6 +366,53 @@ def test_a_table_that_was_being_filled_goes_and_gets_no_name(pair: Pair) -> None
         appear(pair.first.tables_of, "db", unseen, "made")
     eventually(lambda: not pair.open())
     assert pair.lake.connector.tables("db") == ["t", "u"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_first_metadata_of_a_table_that_was_killed_goes(
+    pair: Pair, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before the catalog names the file, and right after: nobody has seen the table."""
+    files, catalog = pair.lake.files(""), pair.first.tables_of
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patch:
+        if named:
+            patch.setattr(ddl, "appear", die)
+        else:
+            patch.setattr(metadata_files, "write_metadata", after(metadata_files.write_metadata, die))
+        patch.setattr(ddl, "remove_unfinished", die)
+        pair.lake.change(EMPTY)
+    assert len(pair.lake.files("") - files) == 1
+    assert pair.settle() == []
+    pair.end_first()
+    pair.second.tables_of.late_files._quiet_seconds = 0.2
+    (gone,) = pair.settle()
+    assert (gone.table, gone.outcome) == ("fresh", "ABORTED")
+    eventually(lambda: not pair.open() and pair.lake.files("") == files)
+    pair.wake_first()
+    pair.lake.change(EMPTY)
+    pair.lake.change(replace(EMPTY, if_not_exists=True))
+    with pytest.raises(ProcessionError) as failure:
+        pair.lake.change(EMPTY)
+    assert failure.value.code is ErrorCode.ALREADY_EXISTS
+    assert catalog.tables("db") == ["fresh", "t", "u"]
+    assert not pair.open()
+
+
+def test_a_suspended_creation_that_was_taken_over_makes_no_table(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on after its file was removed, and has the catalog name it: under a name that it takes back."""
+    files, pair.second.tables_of.late_files._quiet_seconds = pair.lake.files(""), 0.2
+    write = metadata_files.write_metadata
+    monkeypatch.setattr(metadata_files, "write_metadata", after(write, once(pair.suspended)))
+    with pytest.raises(NotCommittedError, match="took this one for gone"):
+        pair.lake.change(EMPTY)
+    eventually(lambda: not pair.open() and pair.lake.files("") == files)
+    assert [name for _, name in pair.first.tables_of.client().list_tables(("db",))] == ["t", "u"]
+    pair.lake.change(EMPTY)
+    assert pair.lake.table("fresh").scan().to_arrow().num_rows == 0
 
 
 def test_no_commit_while_the_database_is_away_and_it_heals(pair: Pair) -> None:

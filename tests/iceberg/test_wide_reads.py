@@ -9,16 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.transforms import BucketTransform
 
-from coordinator.connectors.iceberg.statistics.decoded_sizes import sizes_of
+from coordinator.connectors.iceberg.statistics.decoded_sizes import _Source, sizes_of
 from coordinator.connectors.iceberg.tables.wide import write_options
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.inputs import KernelsInput, file_scans, spark_inputs
-from coordinator.kernels import scan_part
+from coordinator.kernels import page_headers, scan_part
+from coordinator.kernels.footer import columns, read_footer, row_groups
+from coordinator.kernels.page_headers import largest_page
 from coordinator.planning.plan_statement import plan_statement
+from coordinator.unparser import wide_reads
 from coordinator.vocabulary.planned_statement import ReturnRows, RunLocally, RunOnSpark
+from coordinator.vocabulary.session_properties import LARGEST_PAGE
+from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.session import Session
 from tests.execution import FakeExecution
@@ -111,6 +117,66 @@ def test_explain_says_so(java: Any) -> None:
         work = planned(catalogs, "EXPLAIN SELECT * FROM transforms", **given)
         assert isinstance(work, ReturnRows)
         assert ("; the kernels read fx.fx.transforms for it, as a task of its own" in str(work.rows)) is said
+
+
+@pytest.fixture
+def long_pages(lake: Any) -> Catalogs:
+    """``lab.db.t``, whose column is one page of some 10 MB; ``id`` has a page of some bytes."""
+    texts = [f"{number} {'x' * 100_000}" for number in range(100)]
+    rows = pa.table({"id": pa.array(range(100), pa.int64()), "text": texts})
+    lake.create("t", [rows], properties={"write.parquet.dict-size-bytes": "1"})
+    return over("lab", lake.uri, f"file://{lake.home}/wh", lake.home)
+
+
+def limited(catalogs: Catalogs, query: str, most: str = "1MB", **given: str) -> Any:
+    session = Session("test", catalog="lab", schema="db", properties=given, property_defaults={LARGEST_PAGE: most})
+    return plan_statement(query, session, catalogs, NoCheckers()).work
+
+
+def test_long_pages_are_for_the_kernels(long_pages: Catalogs) -> None:
+    for query, most, by_kernels in (
+        ("SELECT text FROM t", "1MB", True),
+        ("SELECT text FROM t", "100MB", False),
+        ("SELECT text FROM t", "0B", False),
+        ("SELECT id FROM t", "1MB", False),
+    ):
+        work = limited(long_pages, query, most, engine="spark")
+        assert isinstance(work, RunOnSpark)
+        assert [each.by_kernels for each in work.inputs] == [True] * by_kernels
+    explained = limited(long_pages, "EXPLAIN SELECT text FROM t", engine="spark")
+    assert "the kernels read lab.db.t" in str(explained.rows)
+
+
+def test_pages_too_long_for_the_kernels_are_refused_on_spark(
+    long_pages: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The embedded engine takes them, and Spark is not asked when that cannot go on."""
+    monkeypatch.setattr(wide_reads, "_MOST_PAGE", 2 << 20)
+    for query in ("SELECT text FROM t", "CREATE TABLE made AS SELECT text FROM t", "INSERT INTO t SELECT * FROM t"):
+        with pytest.raises(ProcessionError, match=r"lab\.db\.t has Parquet pages of some .*MB") as failure:
+            limited(long_pages, query, engine="spark")
+        assert failure.value.code is ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT
+    work = limited(long_pages, "SELECT text FROM t")
+    assert isinstance(work, RunLocally)
+    assert work.otherwise is None
+
+
+def test_pages_of_long_chunks_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of long texts among others: bounded by its header, or an average where too many are before it."""
+    texts = ["short"] * 4096 + [f"{number} {'x' * 4000}" for number in range(1024)] + ["short"] * 4096
+    path = tmp_path / "long.parquet"
+    pq.write_table(pa.table({"text": texts}), path, use_dictionary=False, data_page_size=1)
+    with path.open("rb") as stream:
+        source = _Source(stream)
+        ((chunk,),) = map(columns, row_groups(read_footer(source, path.stat().st_size)))
+        average, longest = largest_page(source, chunk), 1024 * 4000
+        assert average < longest / 4
+        monkeypatch.setattr(page_headers, "LONG_CHUNK", 1 << 20)
+        assert longest <= largest_page(source, chunk) < 1.1 * longest
+        monkeypatch.setattr(page_headers, "_MOST_HEADERS", 2)
+        assert average <= largest_page(source, chunk) < longest
+        monkeypatch.setattr(page_headers, "pages_of", lambda _chunk: 0)
+        assert largest_page(source, chunk) < 10_000
 
 
 def test_what_a_reader_holds_of_a_file(lake: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -13,10 +14,11 @@ import pytest
 from pyspark.sql.connect.session import SparkSession
 
 from coordinator.engine.spark import named_writes, our_classes
+from coordinator.engine.spark import server as server_module
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.engine.spark.named_writes import NamedWrites
+from coordinator.engine.spark.named_writes import Classes, NamedWrites
 from coordinator.engine.spark.progress import ProgressRelay
-from coordinator.engine.spark.server import EmbeddedServer
+from coordinator.engine.spark.server import EmbeddedServer, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
 from shared.errors import ProcessionError
@@ -210,5 +212,87 @@ def test_a_server_of_others_names_files_when_it_has_our_jar(
         assert all(write_id in file.name for file in new) if write_id is not None else True
         assert remote.end_write("lake", str(uuid4()))
         assert remote.end_earlier_write("lake", str(uuid4()))
+        assert remote.status.leaves_files != has_it
     finally:
         remote.stop()
+
+
+def named_on(url: str, lake: Lake, table: str, work_dir: Path) -> None:
+    """Files of a write on a server of others have its id; once it is ended from another session, it commits nothing."""
+    conf = {f"spark.sql.catalog.lake{name}": value for name, value in lake.conf.items()}
+    conf["spark.sql.catalog.lake"] = "org.apache.iceberg.spark.SparkCatalog"
+    remote = SparkEngine(SparkSettings(work_dir=work_dir, remote=url), conf)
+    try:
+        before, write_id, later = lake.files(), remote.new_write_id(), remote.new_write_id()
+        assert write_id is not None
+        assert later is not None
+        assert remote._classes.sent
+        list(remote.write(f"INSERT INTO lake.db.{table} SELECT id FROM range(8)", FakeExecution(), (), write_id))
+        new = lake.files() - before
+        assert new
+        assert {file for file in new if write_id not in file.name} == set()
+        assert remote.end_earlier_write("lake", later)
+        with pytest.raises(ProcessionError, match="given up"):
+            list(remote.write(f"INSERT INTO lake.db.{table} VALUES (1)", FakeExecution(), (), later))
+        assert lake.snapshots(table) == 1
+        assert not remote.status.leaves_files
+    finally:
+        remote.stop()
+
+
+@pytest.mark.parametrize(
+    ("answers", "one_process", "found"),
+    [
+        ([True], True, Classes(there=True)),
+        ([False, True], True, Classes(there=True, sent=True)),
+        ([False, False], True, Classes()),
+        ([False], False, Classes()),
+    ],
+)
+def test_where_a_server_of_others_has_our_classes_from(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    answers: list[bool],
+    one_process: bool,
+    found: Classes,
+) -> None:
+    """Executors elsewhere do not find what sessions bring. One line tells that failed writes leave files."""
+    left = list(answers)
+    monkeypatch.setattr(NamedWrites, "understood", lambda _self, _catalog: left.pop(0))
+    tried: list[Classes] = []
+    writes = NamedWrites(lambda _server, _progress: pytest.fail("nobody is asked"))
+    assert writes.found_classes(["lake"], tried.append, one_process=one_process) == found
+    assert left == []
+    assert len(tried) == len(answers)
+    assert caplog.text.count(named_writes.LEAVES_FILES) == (not found.there)
+
+
+def test_a_server_of_others_without_our_jar_is_brought_it(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This one has it: it is told so at the second question alone."""
+    understood, asked = NamedWrites.understood, list[str]()
+
+    def at_second(self: NamedWrites, catalog: str) -> bool:
+        asked.append(catalog)
+        return len(asked) > 1 and understood(self, catalog)
+
+    monkeypatch.setattr(NamedWrites, "understood", at_second)
+    lake.run("CREATE TABLE lake.db.brought (id bigint) USING iceberg")
+    named_on(lake.server.url, lake, "brought", tmp_path)
+
+
+@pytest.mark.full("a server that has our jar is brought it once more")
+def test_sessions_share_what_they_bring_to_a_server_without_our_jar(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has classes of its own."""
+    with zipfile.ZipFile(tmp_path / "nothing.jar", "w") as empty:
+        empty.writestr("nothing", b"")
+    monkeypatch.setattr(server_module, "OUR_JAR", tmp_path / "nothing.jar")
+    lake.run("CREATE TABLE lake.db.shared (id bigint) USING iceberg")
+    other = start_server(SparkSettings(work_dir=tmp_path / "spark", driver_memory="600m", class_archive=False), {})
+    try:
+        named_on(other.url, lake, "shared", tmp_path)
+    finally:
+        other.stop()

@@ -42,6 +42,7 @@ from coordinator.connectors.iceberg.tables.definitions import schema_definition,
 from coordinator.connectors.iceberg.tables.shared_records import share, take_over
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.tables.targets import target_of
+from coordinator.connectors.iceberg.tables.vanished import watch_vanished
 from coordinator.connectors.iceberg.tables.work_records import WorkRecords
 from coordinator.connectors.iceberg.tables.write_audit import PROPERTIES as WAP_PROPERTIES
 from coordinator.connectors.iceberg.tables.write_audit import branch_to_read
@@ -81,6 +82,7 @@ class IcebergConnector:
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.tables_of.work)
         self.tables_of.open_commits.check_call = self.journal.check
+        watch_vanished(self.tables_of)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
         self._files = SnapshotFiles(self.settings)

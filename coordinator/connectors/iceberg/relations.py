@@ -51,8 +51,10 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
     estimate = _decoded(found, scan, decoded)
     direct, only = _is_direct(found), bool(times_of(table) or unknown_to_spark(table))
-    held = _held(found, scan, decoded)
-    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, direct, only, held)
+    snapshot, leaves = _snapshot(found, scan), leaf_ids(found.columns)
+    held, page = (0, 0) if snapshot is None else decoded.held_by_reader(found.table, snapshot, leaves)
+    files = len(found.files)
+    return ReadHere(relation, found.size_bytes, found.rows, files, estimate, direct, only, held, page_bytes=page)
 
 
 def _is_direct(found: Scan) -> bool:
@@ -66,12 +68,6 @@ def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | N
     size = None if snapshot is None else decoded.of(found.table, snapshot, leaf_ids(found.columns))
     total = 0 if snapshot is None else count(snapshot, "total-records")
     return size if size is None or not total else size * found.rows // max(total, found.rows)
-
-
-def _held(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int:
-    """By a task of Spark's own reader."""
-    snapshot = _snapshot(found, scan)
-    return 0 if snapshot is None else decoded.held_by_reader(found.table, snapshot, leaf_ids(found.columns))
 
 
 def _snapshot(found: Scan, scan: TableScanNode) -> Snapshot | None:

@@ -24,15 +24,15 @@ from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
-from coordinator.engine.spark.named_writes import NamedWrites
-from coordinator.engine.spark.our_classes import of_iceberg, with_our_catalogs
+from coordinator.engine.spark.named_writes import Classes, NamedWrites
+from coordinator.engine.spark.our_classes import OUR_JAR, of_iceberg, with_our_catalogs
 from coordinator.engine.spark.passed_settings import SESSION_CONF, of_session
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.runner import Connecting, Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
-from coordinator.engine.spark.slots import configured_parallelism, executor_slots, starts_together
+from coordinator.engine.spark.slots import configured_parallelism, executor_slots, is_one_process, starts_together
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
@@ -61,7 +61,7 @@ class SparkEngine:
         self._writers = WriterSessions(self._new_session)
         self._status = SparkStatus()
         self._named = NamedWrites(partial(self._new_session, named=True, kernels=False))
-        self._names_files = settings.remote is None
+        self._classes = Classes(there=settings.remote is None)
         self._kernels: Path | None = None
         self._leaving: list[EmbeddedServer] = []
         """Servers that end with the last statement of theirs."""
@@ -127,7 +127,7 @@ class SparkEngine:
         """
         if self._settings.remote is not None:
             self.connect()
-        return str(uuid.uuid4()) if self._names_files else None
+        return str(uuid.uuid4()) if self._classes.there else None
 
     def end_write(self, catalog: str, write_id: str) -> bool:
         """Whether a write that failed commits nothing from now on; False: not known yet, ask again. Blocks."""
@@ -142,7 +142,7 @@ class SparkEngine:
             return True
         self.connect()
         # One without our classes cannot be the one, not restarted since, that named its files.
-        return not self._names_files or self._named.refused(None, catalog, write_id)
+        return not self._classes.there or self._named.refused(None, catalog, write_id)
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
@@ -199,7 +199,7 @@ class SparkEngine:
         return self.slots(connection) if starts_together(connection.session) else None
 
     def _named_by_us(self, connection: Connection) -> bool:
-        return self._names_files if connection.server is None else self._settings.on_cluster
+        return self._classes.there if connection.server is None else self._settings.on_cluster
 
     def connect(self) -> Connection:
         """The live connection, made when there is none; raises ProcessionError when Spark cannot be had."""
@@ -263,7 +263,7 @@ class SparkEngine:
             progress = ProgressRelay()
             session = self._new_session(server, progress)
             if server is None:
-                self._names_files = any(self._named.understood(name) for name in of_iceberg(self._catalog_conf)[:1])
+                self._find_classes(session)
             connection = Connection(session, server, configured_parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
@@ -276,6 +276,14 @@ class SparkEngine:
             self._status = replace(self._status, state="down", problem=failure.message)
             raise failure from error
         return connection
+
+    def _find_classes(self, session: SparkSession) -> None:
+        def assume(classes: Classes) -> None:
+            self._classes = classes
+
+        catalogs = of_iceberg(self._catalog_conf)
+        assume(self._named.found_classes(catalogs, assume, one_process=is_one_process(session)))
+        self._status = replace(self._status, leaves_files=bool(catalogs) and not self._classes.there)
 
     def _new_session(
         self,
@@ -299,6 +307,8 @@ class SparkEngine:
             trust_store=None if embedded else self._settings.trust_store,
         )
         try:
+            if not embedded and self._classes.sent:
+                session.addArtifacts(str(OUR_JAR))
             conf = self._remote_conf(session, named) if server is None else self._newer_catalogs(session, server)
             for name, value in {**conf, **SESSION_CONF}.items():
                 session.conf.set(name, value)
@@ -318,7 +328,7 @@ class SparkEngine:
     def _remote_conf(self, session: SparkSession, named: bool | None) -> Mapping[str, str]:
         """What a server that others started is told: catalogs, and what is passed through and may change later."""
         passed = {name: value for name, value in self._settings.conf.items() if session.conf.isModifiable(name)}
-        ours = self._names_files if named is None else named
+        ours = self._classes.there if named is None else named
         catalogs = with_our_catalogs(self._catalog_conf) if ours else self._catalog_conf
         return {**catalogs, **passed}
 

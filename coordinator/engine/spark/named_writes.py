@@ -10,7 +10,8 @@ import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql.connect.session import SparkSession
 
@@ -25,8 +26,18 @@ _ENDED, _COMMITS = "procession: ended", "procession: commits"
 _NO_SUCH_PLACE = "TABLE_OR_VIEW_NOT_FOUND"
 """Another catalog stands there (spark.conf.*), which names files as Iceberg does."""
 
+LEAVES_FILES = "The Spark of spark.remote has not our classes: what failed writes leave stays until remove_orphan_files"
+
 _MOST_ENDED = 10_000
 """Of which it is remembered that they may not begin any more: far more than ever wait for Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Whether a server has our classes, and whether it has them because each session brings them (``sent``)."""
+
+    there: bool = False
+    sent: bool = False
 
 
 class NamedWrites:
@@ -71,6 +82,24 @@ class NamedWrites:
     def _forget(self, write_id: str) -> None:
         with self._lock:
             self._servers.pop(write_id, None)
+
+    def found_classes(
+        self, catalogs: Sequence[str], try_out: Callable[[Classes], None], *, one_process: bool
+    ) -> Classes:
+        """How a server of others comes by our classes, told by one of ``catalogs``. Blocks.
+
+        ``try_out`` lets the next sessions assume what it is given. Executors elsewhere do not find what sessions bring
+        (``ClassNotFoundException``, tried with ``local-cluster``): only for a server that is ``one_process``.
+        """
+        for way in (Classes(there=True), *([Classes(there=True, sent=True)] if one_process else [])):
+            try_out(way)
+            if any(self.understood(name) for name in catalogs[:1]):
+                if way.sent:
+                    _LOG.info("The Spark of spark.remote has not our jar in its class path: each session brings it")
+                return way
+        if catalogs:
+            _LOG.warning("%s: add procession-writes.jar to its class path (docs/operations.md)", LEAVES_FILES)
+        return Classes()
 
     def understood(self, catalog: str) -> bool:
         """Whether a server of others has our catalog in its class path. Blocks."""

@@ -13,6 +13,7 @@ from coordinator.engine.spark.memory import default_heap, direct_memory, reader_
 from coordinator.engine.spark.passed_settings import SESSION_SAFE
 from coordinator.values.machine import machine_memory
 from coordinator.values.settings import Bytes, Names, Paths, Seconds, Settings
+from coordinator.vocabulary.session_properties import LARGEST_PAGE
 from shared.units import parse_data_size
 
 DEFAULT_PACKAGES = (
@@ -99,9 +100,10 @@ class SparkSettings(Settings):
         alias="spark.max-parquet-page-size",
         ge=1 << 10,
         description="A query whose rows would have to be read from a larger Parquet page, decoded, than this fails with"
-        " EXCEEDED_LOCAL_MEMORY_LIMIT instead of ending Spark and what else runs there. Looked at where pages are"
-        " known: for columns that late materialization fetches. Without it a quarter of the embedded server's"
-        " heap, and no limit for a Spark of `spark.remote`.",
+        " EXCEEDED_LOCAL_MEMORY_LIMIT instead of ending Spark and what else runs there, where the embedded engine"
+        " cannot read them. Up to 256 MB the kernels read tables with such pages for Spark. Told by a few of a"
+        " table's files, and by the pages that late materialization fetches. Without it a quarter of the embedded"
+        " server's heap, and no limit for a Spark of `spark.remote`.",
     )
     java_options: str = Field(
         "",
@@ -163,7 +165,7 @@ class SparkSettings(Settings):
         given = self.max_reader_memory
         if given is None:
             given = 0 if self.remote is not None else reader_memory(*self._executor())
-        return {"spark_max_reader_memory": f"{given}B"}
+        return {"spark_max_reader_memory": f"{given}B", LARGEST_PAGE: f"{self.largest_page or 0}B"}
 
     def _executor(self) -> tuple[int, int]:
         """Bytes of the heap in which tasks run, and how many of them at once."""

@@ -9,6 +9,7 @@ from pyspark.sql.connect.session import SparkSession
 from coordinator.engine.spark.settings import SparkSettings
 
 _SLOTS = re.compile(r"procession: (\d+) slots")
+_LOCAL = re.compile(r"local(\[.*\])?")
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 
 
@@ -26,6 +27,11 @@ def executor_slots(session: SparkSession, catalog: str) -> int | None:
 def starts_together(session: SparkSession) -> bool:
     """Whether tasks can be made to run side by side: not where executors come as they are needed."""
     return str(session.conf.get(_DYNAMIC, "false")).lower() != "true"
+
+
+def is_one_process(session: SparkSession) -> bool:
+    """Whether a server of others runs its tasks itself, as far as it tells."""
+    return _LOCAL.fullmatch(str(session.conf.get("spark.master", ""))) is not None
 
 
 def configured_parallelism(session: SparkSession, settings: SparkSettings) -> int:

@@ -18,12 +18,14 @@ State = Literal["not started", "up", "starting", "down"]
 @dataclass(frozen=True, slots=True)
 class SparkStatus:
     """``restarts``: embedded servers that took the place of one that ended; ``given_up``: servers that did not answer,
-    or could not run statements any more; ``problem``: the last of either, or why Spark did not start."""
+    or could not run statements any more; ``problem``: the last of either, or why Spark did not start.
+    ``leaves_files``: writes that fail leave their files there (``named_writes.LEAVES_FILES``)."""
 
     state: State = "not started"
     restarts: int = 0
     given_up: int = 0
     problem: str = ""
+    leaves_files: bool = False
 
 
 class Watchdog:

@@ -70,6 +70,15 @@ def refuse_held_of_new(
         refuse_held(catalog, each, lambda: None, f"{schema}.{name}")
 
 
+def tables_near(catalog: TableCatalog, folders: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Schema and name of the tables whose metadata or own folder lies in the same folder as one of these."""
+    homes = [place.rstrip("/").rpartition("/")[0] for place in folders]
+    for name, places in _places(catalog, lambda: None):
+        if any(holds(home, each) or holds(each, home) for each in places for home in homes):
+            schema, _, table = name.rpartition(".")
+            yield schema, table
+
+
 def homes_around(catalog: TableCatalog, own: str, files: Collection[str]) -> list[str]:
     """The folders of other tables than ``own`` in which some of the files lie; of catalogs that one query lists."""
     if not is_listed_at_once(catalog):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,11 +23,13 @@ from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapsh
 from coordinator.kernels.decoded import chunk_bytes, held_in_java
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.footer import columns, read_footer, row_groups
+from coordinator.kernels.page_headers import largest_page
 from coordinator.kernels.pages import schema_columns
+from coordinator.kernels.thrift import Struct
 
 _LOG = logging.getLogger(__name__)
-_FILES = 3
-"""Footers that one estimate reads: the largest file's, and two others'."""
+_FILES = 5
+"""Footers that one estimate reads: the largest files' by rows, bytes and width, and two others'."""
 _MOST_MANIFEST_BYTES = 2 << 20
 """Reading more would take planning longer than an estimate is worth."""
 _REMEMBERED = 1024
@@ -40,13 +42,15 @@ Widths = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of a table or a file, by field id: decoded bytes a row, and the most that Java holds to read one row group."""
+    """Of a table or a file, by field id: decoded bytes a row, the most that Java holds to read one row group, and the
+    largest page."""
 
     rows: int = 0
     widths: Widths = field(default_factory=dict)
     held: Mapping[int, int] = field(default_factory=dict)
     group_rows: int = 0
     """Of the largest row group."""
+    pages: Mapping[int, int] = field(default_factory=dict)
 
 
 class DecodedSizes:
@@ -63,14 +67,15 @@ class DecodedSizes:
         found = [known.widths[field] for field in fields if field in known.widths]
         return round(known.rows * sum(found)) if found else None
 
-    def held_by_reader(self, table: Table, snapshot: Snapshot, fields: Collection[int]) -> int:
-        """Bytes that a task of Spark's own reader has in memory for ``fields``; 0 when that cannot be told.
+    def held_by_reader(self, table: Table, snapshot: Snapshot, fields: Collection[int]) -> tuple[int, int]:
+        """Bytes that a task of Spark's own reader has in memory for ``fields``, and of the largest page among them.
 
-        A row group, and a batch of rows. Never raises.
+        A row group, and a batch of rows; 0 when that cannot be told. Never raises.
         """
         known = self._known(table, snapshot)
         batch = min(_BATCH_ROWS, known.group_rows) * sum(known.widths.get(field, 0.0) for field in fields)
-        return sum(known.held.get(field, 0) for field in fields) + round(batch)
+        page = max((known.pages.get(field, 0) for field in fields), default=0)
+        return sum(known.held.get(field, 0) for field in fields) + round(batch), page
 
     def _known(self, table: Table, snapshot: Snapshot) -> Sizes:
         key = snapshot_key(table, snapshot)
@@ -109,12 +114,16 @@ class DecodedSizes:
 
 
 def _chosen(files: list[LiveFile]) -> list[LiveFile]:
-    """The largest, since most rows are like its rows, and some of the others."""
+    """The largest, since most rows are like its rows, those with the longest rows, and some of the others."""
     if len(files) <= _FILES:
         return files
-    largest = max(files, key=lambda f: f.file.record_count)
-    others = [f for f in files if f is not largest]
-    return [largest, others[0], others[-1]]
+    measures: tuple[Callable[[LiveFile], float], ...] = (
+        lambda f: f.file.record_count,
+        lambda f: f.file.file_size_in_bytes,
+        lambda f: f.file.file_size_in_bytes / f.file.record_count,
+    )
+    found = {f.path: f for f in (*(max(files, key=each) for each in measures), files[0], files[-1])}
+    return list(found.values())
 
 
 def _together(found: Sequence[Sizes]) -> Sizes:
@@ -125,6 +134,7 @@ def _together(found: Sequence[Sizes]) -> Sizes:
         {number: sum(each.rows * each.widths.get(number, 0.0) for each in found) / counted for number in ids},
         {number: max(each.held.get(number, 0) for each in found) for number in ids},
         max((each.group_rows for each in found), default=0),
+        {number: max(each.pages.get(number, 0) for each in found) for number in ids},
     )
 
 
@@ -133,6 +143,21 @@ def sizes_of(io: FileIO, path: str) -> Sizes:
     with io.new_input(path).open() as stream:
         source = _Source(stream)
         footer = read_footer(source, stream.seek(0, 2))
+        found = _sizes(footer)
+        return replace(found, pages=_pages(source, footer))
+
+
+def _pages(source: _Source, footer: Struct) -> dict[int, int]:
+    """The largest page of each field."""
+    chunks = [columns(group) for group in row_groups(footer)]
+    return {
+        column.field_id: max(largest_page(source, chunk[leaf]) for chunk in chunks for leaf in column.leaves)
+        for column in schema_columns(footer)
+        if column.field_id is not None
+    }
+
+
+def _sizes(footer: Struct) -> Sizes:
     groups = row_groups(footer)
     counts = [int(group[3][1]) for group in groups]
     rows = sum(counts)

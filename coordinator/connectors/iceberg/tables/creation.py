@@ -125,8 +125,8 @@ def create(
 def _recorded(catalog: TableCatalog, table: UnfinishedTable) -> Iterator[None]:
     """The record of a hidden table stays until it has its name; that of any other is of its first metadata file alone.
 
-    That file is written before the catalog names it. Where several coordinators share the record it is not kept: one
-    that was only suspended could have the catalog name a file that another has removed by then.
+    That file is written before the catalog names it. Where several coordinators share the record it is not kept for a
+    name that users see: one that was only suspended could have the catalog name a file that another has removed.
     """
     if table.name != table.shown:
         catalog.unfinished.begin(table)
@@ -143,6 +143,15 @@ def _recorded(catalog: TableCatalog, table: UnfinishedTable) -> Iterator[None]:
         catalog.unfinished.close(record.schema, record.name)
         raise
     catalog.unfinished.close(record.schema, record.name)  # of an unknown outcome it is the next start's
+
+
+def needs_hiding(catalog: TableCatalog, new: NewTable) -> bool:
+    """Whether an empty table has another name until its coordinator is known to have it still.
+
+    With several coordinators, one that was only suspended may make a table whose file another has removed: that one
+    is then hidden, and gets no name.
+    """
+    return catalog.work.shared is not None and new.location is None and isinstance(catalog.client(), MetastoreCatalog)
 
 
 def made_by_server(client: Catalog, version: int) -> bool:

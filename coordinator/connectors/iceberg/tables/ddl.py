@@ -34,12 +34,14 @@ from coordinator.connectors.iceberg.tables.added_columns import (
     stage_partition_fields,
 )
 from coordinator.connectors.iceberg.tables.creation import (
+    NewTable,
     already_exists,
     check_folders,
     check_location,
     check_name,
     create,
     made_by_server,
+    needs_hiding,
     new_table,
 )
 from coordinator.connectors.iceberg.tables.purge import purge
@@ -207,30 +209,50 @@ def _refuse_others(catalog: TableCatalog, schema: str) -> None:
 
 def _create_table(catalog: TableCatalog, change: TableCreation, context: ProcedureContext) -> None:
     new = new_table(change)
-    if made_by_server(catalog.client(), new.version):
-        try:
-            create(catalog, new, change.schema, change.table, change.table)
-        except ProcessionError as error:
-            if error.code is not ErrorCode.ALREADY_EXISTS or not change.if_not_exists:
-                raise
-            return
-        if new.version < 3:
-            return
-        try:
-            upgrade(catalog, change.schema, change.table, new.version, context.workers.run_sql)
-        except BaseException:
-            made = catalog.load(change.schema, change.table)
-            if made is not None and made.current_snapshot() is None:  # else somebody has written rows already
-                drop_table(catalog, TableRemoval(change.schema, change.table, if_exists=True))
+    if needs_hiding(catalog, new) or not made_by_server(catalog.client(), new.version):
+        _create_hidden(catalog, new, change, context)
+        return
+    try:
+        create(catalog, new, change.schema, change.table, change.table)
+    except ProcessionError as error:
+        if error.code is not ErrorCode.ALREADY_EXISTS or not change.if_not_exists:
             raise
         return
-    name = unfinished_name(context)
-    create(catalog, new, change.schema, name, change.table)
+    if new.version < 3:
+        return
     try:
+        upgrade(catalog, change.schema, change.table, new.version, context.workers.run_sql)
+    except BaseException:
+        made = catalog.load(change.schema, change.table)
+        if made is not None and made.current_snapshot() is None:  # else somebody has written rows already
+            drop_table(catalog, TableRemoval(change.schema, change.table, if_exists=True))
+        raise
+
+
+def _create_hidden(catalog: TableCatalog, new: NewTable, change: TableCreation, context: ProcedureContext) -> None:
+    """The table gets its name once it is whole."""
+    name = unfinished_name(context)
+    if catalog.load(change.schema, change.table) is not None:
+        if change.if_not_exists:
+            return
+        raise already_exists(catalog.settings.catalog, change.schema, change.table)
+    try:
+        _create_checked(catalog, new, change, name)
         upgrade(catalog, change.schema, name, new.version, context.workers.run_sql)
         appear(catalog, change.schema, name, change.table)
-    except BaseException:
+    except BaseException as error:
         remove_unfinished(catalog, change.schema, name)
+        is_taken = isinstance(error, ProcessionError) and error.code is ErrorCode.ALREADY_EXISTS
+        if not (is_taken and change.if_not_exists):
+            raise
+
+
+def _create_checked(catalog: TableCatalog, new: NewTable, change: TableCreation, name: str) -> None:
+    try:
+        create(catalog, new, change.schema, name, change.table)
+    except ProcessionError as error:
+        if error.code is ErrorCode.ICEBERG_MISSING_DATA:  # another coordinator may have removed what was just written
+            catalog.unfinished.check(change.schema, name)
         raise
 
 
@@ -279,6 +301,18 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
                 catalog.late_files.remove(table.io, schema, name, table.location())
             else:
                 catalog.unfinished.close(schema, name)
+    except ProcessionError as error:
+        return error.code is ErrorCode.ICEBERG_MISSING_DATA and _forget_taken_over(catalog, schema, name)
+    return True
+
+
+def _forget_taken_over(catalog: TableCatalog, schema: str, name: str) -> bool:
+    """Take away the name of a table that was made after another coordinator had removed its folder."""
+    try:
+        if not catalog.unfinished.records.taken_over(catalog.unfinished.key(schema, name)):
+            return False
+        with mapped(f"{schema}.{name}"):
+            catalog.client().drop_table((*schema.split("."), name))
     except ProcessionError:
         return False
     return True

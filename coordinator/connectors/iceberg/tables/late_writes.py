@@ -65,6 +65,11 @@ class LateWrites:
         self._find = find
         self._io = io
         self._unseen = unseen
+        self.renamed: Callable[[OpenWrite], Table | None] = lambda _write: None
+        """The table of a write that has not its name any more."""
+        self.dropped: Callable[[Sequence[OpenWrite]], int | None] = lambda _writes: None
+        """Removes what writes left in a table that the catalog has not; None where it may be a table elsewhere."""
+        self._told_to_stay: set[str] = set()
         self._failed: list[_Failed] = []
         self._working: dict[str, Callable[[], bool]] = {}
         self._lock = threading.Lock()
@@ -200,22 +205,25 @@ class LateWrites:
         return one.ended
 
     def _remove(self, writes: Sequence[OpenWrite]) -> int:
-        """Files removed. Nothing is touched of a table that is gone, or was made anew: another name may be its own."""
+        """Files removed. A table of that name which was made anew is another one."""
         try:
-            table = self._find(writes[0].schema, writes[0].table)
+            table: Table | None = self._find(writes[0].schema, writes[0].table)
         except ProcessionError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-            return self._remove_unseen(writes)
-        if str(table.metadata.table_uuid) != writes[0].table_uuid:
-            return 0
-        return _told(writes, remove_leftovers(table, writes))
-
-    def _remove_unseen(self, writes: Sequence[OpenWrite]) -> int:
-        """Of a table that was being filled: a write into it is open only while the table has no name of its own."""
-        if not writes[0].table.startswith(self._unseen):
-            return 0
-        return _told(writes, remove_all(self._io(writes[0].directories[0]), writes))
+            if writes[0].table.startswith(self._unseen):  # a write into it is open only while it has no other name
+                return _told(writes, remove_all(self._io(writes[0].directories[0]), writes))
+            table = None
+        if table is None or str(table.metadata.table_uuid) != writes[0].table_uuid:
+            table = self.renamed(writes[0])
+        if table is not None:
+            return _told(writes, remove_leftovers(table, writes))
+        removed = self.dropped(writes)
+        if removed is None and writes[0].table_uuid not in self._told_to_stay:
+            self._told_to_stay.add(writes[0].table_uuid)
+            message = "%s.%s was dropped, and what failed writes left there stays: its metadata may be in use elsewhere"
+            _LOG.warning(message, writes[0].schema, writes[0].table)
+        return _told(writes, removed or 0)
 
 
 def _told(writes: Sequence[OpenWrite], removed: int) -> int:

@@ -61,18 +61,19 @@ class UnfinishedTables:
 
     def check(self, schema: str, name: str) -> None:
         """Raises TakenOverError when another coordinator has it, and takes the table away."""
-        self.records.check(self._key(schema, name))
+        self.records.check(self.key(schema, name))
 
     def close(self, schema: str, name: str) -> None:
         """After the table got its name, or was taken away with all that it had."""
-        self.records.settle(self._key(schema, name))
+        self.records.settle(self.key(schema, name))
 
     def open_entries(self) -> list[UnfinishedTable]:
         """Oldest first; empty when nothing was ever recorded."""
         rows = self.records.open_rows("begun_at")
         return [UnfinishedTable(r["schema_name"], r["table_name"], r["shown_name"], r["location"]) for r in rows]
 
-    def _key(self, schema: str, name: str) -> dict[str, str]:
+    def key(self, schema: str, name: str) -> dict[str, str]:
+        """Of its record."""
         return {"catalog": self._catalog, "schema_name": schema, "table_name": name}
 
 

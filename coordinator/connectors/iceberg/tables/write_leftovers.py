@@ -39,9 +39,9 @@ def remove_leftovers(table: Table, writes: Sequence[OpenWrite]) -> int:
     return _delete(table.io, doomed) if doomed else 0
 
 
-def remove_all(io: FileIO, writes: Sequence[OpenWrite]) -> int:
-    """The same of a table that nobody ever saw, and that is gone."""
-    return _delete(io, list(_files_of(io, writes)))
+def remove_all(io: FileIO, writes: Sequence[OpenWrite], others: Sequence[str] = ()) -> int:
+    """The same of a table that is gone and that nobody has elsewhere, with ``others``."""
+    return _delete(io, [*_files_of(io, writes), *others])
 
 
 def _delete(io: FileIO, doomed: Sequence[str]) -> int:
