@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from tests.e2e.service import Service, open_flight, start_service, write_etc
 from tests.jdbc.described import URLS
 from tests.kept_secrets import holding
@@ -49,12 +51,12 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
 
 @contextmanager
 def quiet_service(home: Path) -> Iterator[Service]:
-    """Catalogs ``iceberg`` and ``tpch``; Spark is never started."""
+    """Catalogs ``iceberg`` and ``tpch``; Spark is never started. Not cold, as the whole one and the demo are."""
     etc = write_etc(home / "etc", spark=False, planners=2)
     (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
     with (etc / "config.properties").open("a") as config:
         config.write("audit-log.enabled=true\naudit-log.required=true\n")
-    service = start_service(etc, home / "data", home / "log", cold=True)
+    service = start_service(etc, home / "data", home / "log")
     try:
         yield service
     finally:
@@ -62,9 +64,22 @@ def quiet_service(home: Path) -> Iterator[Service]:
 
 
 def _stop(service: Service, home: Path) -> None:
+    """By SIGINT: it ends well, and none of its processes is left."""
+    family = psutil.Process(service.process.pid).children(recursive=True)
     code, log = service.stop(), (home / "log").read_text()
     assert code == 0, log
+    assert len(family) >= 4, "planners, sidecar guard, sidecar, its workers"
+    _, left = psutil.wait_procs(family, timeout=5)
+    assert [process for process in left if _lives(process)] == []
     assert "Traceback" not in log, log
+
+
+def _lives(process: psutil.Process) -> bool:
+    """What ended without its parent is a zombie until somebody looks after it."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _postgres(url: str) -> str:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from coordinator.cli import demo
 from coordinator.cli.table_state import TableState
+from tests.warm import ROOT
 
 VERBS = ["receive", "parse", "analyze", "plan", "optimize", "fragment", "check", "queue", "dispatch", "deliver"]
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_demo_shows_the_whole_line_and_ends(
-    procession: Any, tmp_path: Path, processes_of: Callable[[Path], list[int]]
-) -> None:
-    done = procession("demo", "--scale", "0.01", "--files", "60", env=os.environ | {"TMPDIR": str(tmp_path)})
+def test_the_demo_shows_the_whole_line_and_ends(tmp_path: Path, processes_of: Callable[[Path], list[int]]) -> None:
+    command = [sys.executable, "-m", "tests.cli.demo_with_our_jars", "demo", "--scale", "0.01", "--files", "60"]
+    own = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=own, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert processes_of(tmp_path) == []
     assert list(tmp_path.iterdir()) == []

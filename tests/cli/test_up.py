@@ -12,8 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.tiers import some
-
 pytestmark = pytest.mark.slow
 
 
@@ -50,13 +48,14 @@ def test_a_wrong_file_is_one_line_with_its_place(
     assert done.stderr.count("\n") == 1, done.stderr
 
 
-def test_a_missing_directory_is_one_line(procession: Any, tmp_path: Path) -> None:
-    done = procession("up", "--etc", str(tmp_path / "nope"))
+def test_a_missing_directory_is_one_line(warm_procession: Any, tmp_path: Path) -> None:
+    done = warm_procession("up", "--etc", str(tmp_path / "nope"))
     told = f"procession: {tmp_path / 'nope'}: no such configuration directory; name another with --etc DIR\n"
     assert (done.returncode, done.stderr) == (2, told)
 
 
-@pytest.mark.parametrize("number", some([signal.SIGINT], [signal.SIGTERM], "every service of the tests is ended so"))
+@pytest.mark.full("tests/services.py ends its services by SIGINT and asks the same; SIGTERM ends the last one below")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_everything(
     running: Any,
     etc: Path,
@@ -111,7 +110,7 @@ def test_a_given_sidecar_is_used_and_left_running(running: Any, etc: Path, tmp_p
         "up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), "--sidecar", sidecar.url, log=tmp_path / "log"
     )
     assert not (tmp_path / "data" / "logs" / "sidecar.log").exists(), "none of its own"
-    assert child.end(signal.SIGINT) == 0
+    assert child.end(signal.SIGTERM) == 0
     assert httpx.get(f"{sidecar.url}/v1/info").is_success
     sidecar.end(signal.SIGTERM)
 

@@ -147,6 +147,9 @@ def strict(lent: Lent) -> Iterator[None]:
     assert set(lent.store.refused) <= {"ExpiredToken"}
 
 
+@pytest.mark.full(
+    "statements of all kinds with lent keys in test_iceberg_rest_server; DELETE, rewrites, logins, late columns below"
+)
 def test_statements_of_every_kind(lent: Lent) -> None:
     t = "lent.db.nation"
     source = "SELECT * FROM tpch.tiny.nation"

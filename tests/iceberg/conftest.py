@@ -20,6 +20,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.iceberg.rewrite.committing import commit
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
+from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.procedures import run_procedure
 from coordinator.kernels.errors import KernelError
 from coordinator.vocabulary.planned_statement import CallProcedure
@@ -29,6 +30,7 @@ from shared.spi.catalog_changes import CatalogChange
 from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
 from tests.hive_metastore import HiveMetastore
+from tests.iceberg.embedded_reader import Reader, running_engine
 
 SMOKE = frozenset({"test_connector.py", "test_rewrite.py", "test_expiry.py"})
 """Tests over tables that ``make check`` runs as well; each makes a catalog and Parquet files."""
@@ -258,3 +260,25 @@ class HiveLake(Lake):
 def hive_lake(metastore: HiveMetastore, tmp_path_factory: pytest.TempPathFactory) -> HiveLake:
     """One lake for all tests: each takes a table of its own."""
     return HiveLake(tmp_path_factory.mktemp("hived"), metastore)
+
+
+@pytest.fixture(scope="module")
+def embedded_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
+    with running_engine(tmp_path_factory.mktemp("engine") / "scratch") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def java_reader(
+    tmp_path_factory: pytest.TempPathFactory, java_lake: Any, embedded_engine: EmbeddedEngine
+) -> Iterator[tuple[Reader, Path]]:
+    """Statements over the tables that Iceberg Java wrote, and the folder that their paths begin at."""
+    home = tmp_path_factory.mktemp("java")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        yield Reader(java_lake(home).uri, "wh", "fx", home, embedded_engine), home
+
+
+@pytest.fixture
+def reader(lake: Any, embedded_engine: EmbeddedEngine) -> Reader:
+    return Reader(lake.uri, f"file://{lake.home}/wh", "lab", lake.home, embedded_engine)

@@ -22,7 +22,7 @@ from coordinator.planning.plan_statement import plan_statement
 from shared.properties import Property
 from shared.spi.session import Session
 from tests.execution import FakeExecution
-from tests.iceberg.test_embedded_reads import NoCheckers
+from tests.iceberg.embedded_reader import NoCheckers
 
 
 @pytest.fixture(scope="module")

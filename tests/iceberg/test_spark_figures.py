@@ -18,7 +18,7 @@ from coordinator.planning.plan_statement import plan_statement
 from shared.plan.traversal import walk
 from shared.properties import Property
 from shared.spi.session import Session
-from tests.iceberg.test_embedded_reads import NoCheckers
+from tests.iceberg.embedded_reader import NoCheckers
 
 RECORDED = Path(__file__).parent.parent / "data" / "spark_operators.txt"
 

@@ -28,7 +28,8 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.session import Session
 from tests.execution import FakeExecution
-from tests.iceberg.test_embedded_reads import READ, NoCheckers, table_of
+from tests.iceberg.embedded_reader import NoCheckers, table_of
+from tests.iceberg.test_embedded_reads import READ
 
 ALL = {"engine": "spark", "spark_max_reader_memory": "1B"}
 """Every table is too wide for Spark's own reader."""

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.tiers import some
+
 pytestmark = pytest.mark.slow
 FULL = bool(os.environ.get("PROCESSION_TEST_FULL"))
 CHILD = """
@@ -79,7 +81,11 @@ def checksum(path: str, fields: list[dict[str, Any]]) -> Any:
         return database.sql(total).fetchall()
 
 
-@pytest.mark.parametrize("made", [repeated_inside_others, long_after_short], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "made",
+    some([long_after_short], [repeated_inside_others], "repeated nested text in iceberg/test_worker_memory, sorted"),
+    ids=lambda f: f.__name__,
+)
 def test_a_task_takes_less_than_half_a_gigabyte(tmp_path: Path, made: Callable[[Path], list[dict[str, Any]]]) -> None:
     """Whatever a row group decodes to. ``make test-full``: ten such files, for the same memory."""
     path = tmp_path / "in.parquet"

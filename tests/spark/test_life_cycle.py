@@ -158,7 +158,7 @@ def test_a_java_that_is_missing_is_told_with_the_fix(
 
 
 def test_a_broken_spark_setting_is_told_with_its_last_words(executions: Any, tmp_path: Path) -> None:
-    engine = SparkEngine(SparkSettings(work_dir=tmp_path, conf={"spark.master": "nonsense"}), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path, packages=PACKAGES, conf={"spark.master": "nonsense"}), {})
     with pytest.raises(ProcessionError, match=r"Spark ended while starting: .*nonsense") as failed:
         list(engine.run("SELECT 1", executions()))
     assert failed.value.code is ErrorCode.NO_NODES_AVAILABLE

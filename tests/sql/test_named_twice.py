@@ -13,11 +13,12 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.engine.local import LocalEngine
 from tests.sql.sqllogictest import Record, rows_of
 from tests.sql.test_slt import answer
+from tests.tiers import FULL
 
 pytestmark = pytest.mark.slow
 
 _BASE = "(VALUES (1, 1), (1, 2), (2, 1), (2, 2), (3, NULL), (NULL, 3)) t(x, y)"
-_QUERIES = 250
+_QUERIES = 250 if FULL else 125
 
 
 class _Writer:
