@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors.exceptions.connect import PythonException, SparkConnectGrpcException, UnknownException
 
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.engine.spark.failures import is_useless, map_failure, session_gone
+from coordinator.engine.spark.failures import has_broken_class, is_useless, map_failure, session_gone
 from shared.errors import ErrorCode, ProcessionError
 
 WORDS = [
@@ -80,6 +80,13 @@ def test_a_stopped_engine_is_one() -> None:
     error = UnknownException("Cannot call methods on a stopped SparkContext.", reason="java.lang.IllegalStateException")
     assert is_useless(error)
     assert map_failure(error, server_alive=True).code.name == "REMOTE_HOST_GONE"
+
+
+def test_a_class_that_stays_broken_is_one() -> None:
+    words = "Could not initialize class org.apache.iceberg.formats.FormatModelRegistry"
+    assert has_broken_class(UnknownException(words, reason="java.lang.NoClassDefFoundError"))
+    assert not has_broken_class(of_spark("USER_RAISED_EXCEPTION", words))
+    assert not has_broken_class(of_spark("CAST_INVALID_INPUT", f"The value '{words}' cannot be cast"))
 
 
 @pytest.mark.spark

@@ -20,6 +20,7 @@ _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_.]+)\]")
 _STOPPED = re.compile(
     r"Cannot call methods on a stopped SparkContext|SparkContext (was|has been) shut ?down|SparkContext is stopped"
 )
+_BROKEN_CLASS = re.compile(r"Could not initialize class org\.apache\.\w+")
 _LOST_TASK = re.compile(
     r"Python worker exited unexpectedly|Python worker failed to connect|ExecutorLostFailure|TaskResultLost|"
     r"FetchFailed|Executor heartbeat timed out|\(executor .*? lost\)|Connection reset by peer|"
@@ -55,6 +56,14 @@ def session_gone(error: Exception) -> bool:
 def is_useless(error: Exception) -> bool:
     """Whether ``error`` says that the server's engine has stopped while the server itself lives on."""
     return not _quotes_users(error) and _STOPPED.search(str(error)) is not None
+
+
+def has_broken_class(error: Exception) -> bool:
+    """Whether a class of the server cannot be used as long as it lives.
+
+    A statement that is cancelled while it is the first to use a class may leave it so (apache/iceberg #16720).
+    """
+    return not _quotes_users(error) and _BROKEN_CLASS.search(str(error)) is not None
 
 
 def _condition(error: Exception) -> str:

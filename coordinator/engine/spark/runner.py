@@ -17,7 +17,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from coordinator.engine.execution import Execution
 from coordinator.engine.spark.connection import Connection
-from coordinator.engine.spark.failures import is_useless, map_failure, session_gone, spark_gone
+from coordinator.engine.spark.failures import has_broken_class, is_useless, map_failure, session_gone, spark_gone
 from coordinator.engine.spark.operator_metrics import measured_batches
 from coordinator.engine.spark.progress import Report
 from coordinator.explain.operators import Operator
@@ -91,7 +91,10 @@ class Runner:
             if given_up and failure.code is ErrorCode.REMOTE_TASK_ERROR:
                 # A session that was closed under the statement fails in many words.
                 failure = spark_gone("it did not answer any more")
-            if is_useless(error) and connection.server is not None:
+            if connection.server is not None and has_broken_class(error):
+                failure = spark_gone("a class of it could not be loaded, and it is started again")
+                connection.server.give_up()
+            elif connection.server is not None and is_useless(error):
                 connection.server.give_up()
             if session_gone(error) or (failure.code is ErrorCode.REMOTE_HOST_GONE and connection.server is None):
                 # The next statement makes a new session; an embedded server says itself whether it lives.
