@@ -203,12 +203,12 @@ class Before:
         if not service.lake().table_exists(("db", "few")):
             service.create("few", [pa.table({"id": pa.array([-1], pa.int64())})])
             service.create("source", [wide(0, rows=30_000)])
-            service.create("counted", [wide(0, rows=6_000)])
+            service.create("counted", [wide(0, rows=4_000)])
         parts = [noise(0, 5_000), noise(10_000, 10)]
         changed = {kind: service.create(f"{kind}_{name}", parts, properties=TASK_PER_FILE) for kind in WRITES}
         for table in changed.values():
             _in_between(table).write_bytes(b"not committed yet")
-        rows = 300_000 if name.startswith("kill") else 100  # otherwise nobody rewrites it
+        rows = 200_000 if name.startswith("kill") else 100  # otherwise nobody rewrites it
         rewritten = service.create(f"rewrite_{name}", [wide(i, rows=rows) for i in range(8)])
         made = cls(service, changed, rewritten, frozenset(), (), sorted(service.lake().list_tables("db")))
         return replace(made, files=made.files_now(), heads=made.heads_now())
@@ -338,7 +338,7 @@ def test_failed_statements_leave_no_file_and_touch_none_of_others(harmed: Servic
     before.assert_untouched()
     if counting is not None:
         counting[0].join(240)
-        assert counting[1] == [[[36_000_000]]]
+        assert counting[1] == [[[16_000_000]]]
         assert spark_of(harmed).pid != first.pid
         spark = harmed.get("/v1/status")["spark"]
         assert (spark["state"], spark["restarts"]) == ("UP", restarts + 1)
