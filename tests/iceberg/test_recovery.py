@@ -164,6 +164,48 @@ def test_unknown_outcome_without_a_snapshot_is_left_to_recovery(lake: Any, table
     assert lake.files(table) == files
 
 
+@pytest.mark.parametrize("lands", [False, True])
+def test_an_unknown_outcome_is_settled_once_the_catalog_answers(
+    lake: Any, table: str, monkeypatch: pytest.MonkeyPatch, lands: bool
+) -> None:
+    """No restart is needed. Had it not arrived, it is refused from then on, as its base is an old version."""
+    from coordinator.connectors.iceberg.rewrite.committing import commit, unknown_outcomes
+
+    catalog, files, before = type(lake.other), lake.files(table), lake.rows(table)
+    base, answers = lake.table(table).metadata_location, list[bool]()
+    commit_table, load_table = catalog.commit_table, catalog.load_table
+
+    def away(*_args: Any, **_named: Any) -> Any:
+        raise ConnectionError("connection reset by peer")
+
+    def no_answer(*args: Any) -> Any:
+        if answers:  # the connector's own catalog has kept this function
+            return commit_table(*args)
+        answers.append(True)
+        if lands:
+            commit_table(*args)
+        monkeypatch.setattr(catalog, "load_table", away)
+        return away()
+
+    monkeypatch.setattr(catalog, "commit_table", no_answer)
+    monkeypatch.setattr(commit, "_LOOK_AGAIN_SECONDS", (0.0,))
+    monkeypatch.setattr(unknown_outcomes, "_PAUSE_SECONDS", 0.3)
+    with pytest.raises(ProcessionError, match="unknown whether the commit landed"):
+        lake.rewrite(table)
+    assert lake.files(table) > files
+    time.sleep(0.5)
+    (call_id,) = [entry.call_id for entry in lake.connector.journal.open_entries("lab")]  # nobody can tell yet
+    monkeypatch.setattr(catalog, "load_table", load_table)
+    deadline = time.monotonic() + 20
+    while lake.connector.journal.open_entries("lab") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert lake.connector.journal.open_entries("lab") == []
+    assert lake.rows(table) == before
+    assert {file for file in lake.orphans(table) if call_id in file} == set()
+    assert lake.table(table).metadata_location != base
+    assert len(list(lake.table(table).scan().plan_files())) == (1 if lands else 6)
+
+
 def test_failed_task_leaves_nothing(lake: Any, table: str) -> None:
     def fail(_kernel: str, number: int) -> None:
         if number == 0:

@@ -13,6 +13,7 @@ from coordinator.connectors.iceberg.rewrite.committing.commit import commit_rewr
 from coordinator.connectors.iceberg.rewrite.committing.journaled_call import Stage
 from coordinator.connectors.iceberg.rewrite.committing.partial_progress import Row
 from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.committing.unknown_outcomes import settle_later
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite, new_data_files
 from coordinator.connectors.iceberg.rewrite.writing.packing import write_packed
 from coordinator.connectors.iceberg.rewrite.writing.sorting import write_sorted
@@ -45,6 +46,7 @@ def finish_rewrite(
         landed = commit_rewrite(catalog, rewrite, added, carrier.carry, context.session.query_id)
     except CommitOutcomeUnknownError:
         rewrite.call.stage = Stage.UNKNOWN
+        settle_later(catalog, rewrite)
         raise
     rewrite.call.stage = Stage.COMMITTED
     if landed.attempts > 1 or rewrite.call.attempts_lost:

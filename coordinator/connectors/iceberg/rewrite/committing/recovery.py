@@ -85,11 +85,16 @@ def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
     """
     table = catalog.open(commit.schema, commit.table)
     if table.metadata_location == commit.base:
-        with table.transaction() as change:
-            change.set_properties({_RECOVERED: commit.location.rpartition("/")[2]})
-        with table.transaction() as change:
-            change.remove_properties(_RECOVERED)
+        outdate(table, commit.location.rpartition("/")[2])
     return never_landed(catalog.open(commit.schema, commit.table), commit.location, commit.base)
+
+
+def outdate(table: Table, mark: str) -> None:
+    """Two versions of the table that change nothing: what is based on an earlier one is refused."""
+    with table.transaction() as change:
+        change.set_properties({_RECOVERED: mark})
+    with table.transaction() as change:
+        change.remove_properties(_RECOVERED)
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
