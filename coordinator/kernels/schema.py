@@ -14,10 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .errors import KernelError
+from .shredded import json_column
 
 FieldJson = Mapping[str, Any]
 Align = Callable[[pa.Array], pa.Array]
 FIELD_ID = b"PARQUET:field_id"
+VARIANT_JSON = "variant as json"
+"""A column of type variant that is read as text. ``variant`` itself is no type of ours: it is not written."""
 
 _PLAIN: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -34,6 +37,7 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "uuid": pa.uuid(),
     "binary": pa.binary(),
+    VARIANT_JSON: pa.string(),
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _FIXED = re.compile(r"fixed\[(\d+)\]")
@@ -121,6 +125,9 @@ def aligner(source: pa.Field, target: FieldJson) -> Align | None:
     """How a file's array of Arrow field ``source`` becomes ``target``; None when it is that already."""
     wanted = arrow_type(target["type"])
     iceberg = target["type"]
+    name = target["name"]
+    if iceberg == VARIANT_JSON and pa.types.is_struct(source.type):
+        return lambda array: json_column(array, name)
     if isinstance(iceberg, str):
         return _primitive(source.type, wanted)
     type_ = iceberg["type"]
@@ -133,7 +140,6 @@ def aligner(source: pa.Field, target: FieldJson) -> Align | None:
         key, value = map_entry(iceberg)
         align_key, align_value = aligner(source.type.key_field, key), aligner(source.type.item_field, value)
         return lambda array: _remap(array, wanted, align_key, align_value)
-    name = target["name"]
     raise KernelError("ICEBERG_BAD_DATA", f"Column {name} is {source.type} in the file and {type_} in the table")
 
 

@@ -68,7 +68,7 @@ def expression(node: RowExpression, dialect: str) -> exp.Expr:
 def _expression(node: RowExpression, dialect: str) -> exp.Expr:
     match node:
         case Variable():
-            return column_of(node.name)
+            return column_of(node)
         case Constant():
             return literal(value_of(node), typed(node), dialect)
         case SpecialForm():

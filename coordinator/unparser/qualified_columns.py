@@ -8,17 +8,26 @@ from contextvars import ContextVar
 
 from sqlglot import exp
 
+from coordinator.expressions.builders import typed
+from coordinator.unparser.stored_json import holds_json, shown_json
 from coordinator.unparser.trees import column, name
+from shared.plan.expressions import Variable
 
+STORED = "$t"
+"""The alias of the table that is changed, as it is stored: no parameter of a lambda has such a name."""
 Names = Mapping[str, tuple[str, str]]
 """Alias and column by variable name."""
 _NAMES = ContextVar[Names | None]("names", default=None)
 
 
-def column_of(variable: str) -> exp.Expr:
-    """The column that a variable is."""
-    found = (_NAMES.get() or {}).get(variable)
-    return column(variable) if found is None else exp.Column(this=name(found[1]), table=name(found[0]))
+def column_of(variable: Variable) -> exp.Expr:
+    """The column that a variable is; what the table stores as variant becomes JSON."""
+    found = (_NAMES.get() or {}).get(variable.name)
+    if found is None:
+        return column(variable.name)
+    made = exp.Column(this=name(found[1]), table=name(found[0]))
+    type_ = typed(variable)
+    return shown_json(made, type_) if found[0] == STORED and holds_json(type_) else made
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 from sqlglot import exp
 
-from coordinator.expressions.builders import conjuncts
+from coordinator.expressions.builders import conjuncts, typed
 from coordinator.unparser import grouping, joins, windows
 from coordinator.unparser.block import Block, Part, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
@@ -18,6 +18,7 @@ from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated import Use, repeated_parts
 from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
+from coordinator.unparser.stored_json import holds_json, shown_json
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import unnest
 from shared.errors import ProcessionError
@@ -171,7 +172,10 @@ class Relations:
     def _scan(self, node: TableScanNode) -> Block:
         columns, by_name = [], self.scans.by_name(node)
         for variable in node.outputVariables:
-            columns.append((_source(node.assignments[variable.key], by_name), variable.name))
+            source = _source(node.assignments[variable.key], by_name)
+            type_ = typed(variable)
+            stored = self.dialect == "spark" and holds_json(type_) and self.scans.stored(node)
+            columns.append((shown_json(source, type_) if stored else source, variable.name))
         table = self.scans.table(node)
         numbered = any(column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values())
         if numbered and by_name:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from coordinator.expressions.builders import typed
 from coordinator.planner.row_changes import FILE, ROW_ID, RowChange, RowClause
 from coordinator.unparser import unparse_for_spark
 from coordinator.unparser.expressions import expression
-from coordinator.unparser.qualified_columns import Names, qualified
+from coordinator.unparser.qualified_columns import STORED, Names, qualified
 from coordinator.unparser.scans import RelationOf
+from coordinator.unparser.stored_json import stored_json
 from coordinator.unparser.trees import name
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import DeleteNode, OutputNode, UpdateNode
 from shared.plan.traversal import walk
 from shared.spi.relation import Input
 
-_TARGET, _SOURCE = "$t", "$s"
+_TARGET, _SOURCE = STORED, "$s"
 """Aliases that no parameter of a lambda has."""
 
 
@@ -60,12 +62,12 @@ def _clause(clause: RowClause, names: Names) -> str:
             return f"{when} THEN DELETE"
         case "UPDATE":
             values = ", ".join(
-                f"`{_TARGET}`.{_quoted(column)} = {text_of(value, names)}" for column, value in clause.values
+                f"`{_TARGET}`.{_quoted(column)} = {_stored(value, names)}" for column, value in clause.values
             )
             return f"{when} THEN UPDATE SET {values}"
         case "INSERT":
             columns = ", ".join(_quoted(column) for column, _ in clause.values)
-            values = ", ".join(text_of(value, names) for _, value in clause.values)
+            values = ", ".join(_stored(value, names) for _, value in clause.values)
             return f"{when} THEN INSERT ({columns}) VALUES ({values})"  # noqa: S608 - names quoted, values unparsed
 
 
@@ -76,5 +78,14 @@ def _quoted(column: str) -> str:
 def text_of(value: RowExpression, names: Names) -> str:
     """An expression in Spark's dialect whose variables are columns of the statement's two relations."""
     with qualified(names):
-        root = exp.Paren(this=expression(value, "spark"))
-        return str(root.sql(dialect="spark", comments=False))
+        return _text(expression(value, "spark"))
+
+
+def _stored(value: RowExpression, names: Names) -> str:
+    """The same as a column of the target holds it."""
+    with qualified(names):
+        return _text(stored_json(expression(value, "spark"), typed(value)))
+
+
+def _text(tree: exp.Expr) -> str:
+    return str(exp.Paren(this=tree).sql(dialect="spark", comments=False))

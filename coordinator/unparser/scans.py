@@ -65,7 +65,7 @@ class Scans:
                 return self._given(rows)
             case CatalogTable(here=ReadHere(refused=why)) if why:
                 raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, why)
-            case CatalogTable(here=ReadHere() as here) if here.only or here.too_wide:
+            case CatalogTable(here=ReadHere() as here) if here.by_kernels:
                 return self._given(_given_to_spark(node, relation, here), by_kernels=True)
             case CatalogTable():
                 return self._known(relation)
@@ -78,7 +78,11 @@ class Scans:
         """Whether the engine reads the table itself."""
         relation = self.relation_of(node)
         here = relation.here if isinstance(relation, CatalogTable) else ""
-        return self.dialect == "spark" and not (isinstance(here, ReadHere) and (here.only or here.too_wide))
+        return self.dialect == "spark" and not (isinstance(here, ReadHere) and here.by_kernels)
+
+    def stored(self, node: TableScanNode) -> bool:
+        """Whether columns come as a table of Iceberg holds them."""
+        return self.by_name(node) and isinstance(self.relation_of(node), CatalogTable | AppendedRows)
 
     def _given(
         self, relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows, *, by_kernels: bool = False

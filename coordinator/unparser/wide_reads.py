@@ -58,5 +58,7 @@ def _notes(root: PlanNode, relation_of: RelationOf) -> Iterator[str]:
             case CatalogTable(parts, here=ReadHere(too_wide=True, held_bytes=held, page_bytes=page)):
                 name, size = ".".join(parts), format_data_size(max(held, page))
                 yield f"; the kernels read {name} for it, as a task of its own reader would hold {size}"
+            case CatalogTable(parts, here=ReadHere(decoded_here=column)) if column:
+                yield f"; the kernels read {'.'.join(parts)} for it, for column {column}"
             case _:
                 pass

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from sqlglot import exp
+
+from coordinator.expressions.builders import typed
 from coordinator.planner.incremental import Part
 from coordinator.planner.row_changes import RowChange
 from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import unparse_for_spark
 from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
-from coordinator.unparser.trees import name
+from coordinator.unparser.stored_json import holds_json, stored_json
+from coordinator.unparser.trees import column, name
 from coordinator.vocabulary.planned_statement import WriteRows
+from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableScanNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import walk
 from shared.spi.materialized_views import Refresh
@@ -35,6 +40,7 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     if refresh is not None and refresh.how != "whole":
         relation_of = _new_rows(refresh, relation_of)
     sql, inputs = unparse_for_spark(writer.source, writer.columns, relation_of)
+    sql = _with_variants(sql, writer.columns)
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
     if _is_small(writer.source):
         sql = f"SELECT /*+ COALESCE(1) */ * FROM ({sql})"  # noqa: S608 - the planned query itself
@@ -45,6 +51,15 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
     write = replace(planned.write, before=before, after=f"({columns}) {sql}")
     return WriteRows(write, inputs)
+
+
+def _with_variants(sql: str, columns: Sequence[Variable]) -> str:
+    """The query with JSON as the table stores it."""
+    if not any(holds_json(typed(variable)) for variable in columns):
+        return sql
+    made = [exp.alias_(stored_json(column(v.name), typed(v)), v.name, quoted=True) for v in columns]
+    listed = ", ".join(each.sql(dialect="spark", comments=False) for each in made)
+    return f"SELECT {listed} FROM ({sql})"  # noqa: S608 - names quoted, the planned query itself
 
 
 def _new_rows(refresh: Refresh, relation_of: RelationOf) -> RelationOf:

@@ -57,10 +57,17 @@ class ReadHere:
     """An estimate of what a task of Spark's own reader would have in memory; 0 where nothing tells."""
     too_wide: bool = False
     """Whether that is too much: the kernels read the files for Spark."""
+    decoded_here: str = ""
+    """The column, with its type, whose values the kernels alone give as SQL has them; they read the files for Spark."""
     page_bytes: int = 0
     """An estimate of the largest Parquet page, decoded; 0 where nothing tells."""
     refused: str = ""
     """Why neither Spark nor the kernels for it may read the table; empty: they may."""
+
+    @property
+    def by_kernels(self) -> bool:
+        """Whether Spark does not read the files by itself."""
+        return self.only or self.too_wide or bool(self.decoded_here)
 
 
 @dataclass(frozen=True, slots=True)

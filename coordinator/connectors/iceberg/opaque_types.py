@@ -85,6 +85,16 @@ def parse(text: str, around: Callable[[object], T], usual: Callable[[str], T]) -
         raise
 
 
+def parse_raw(raw: object, model: Callable[[object], T]) -> T:
+    """The same of JSON that is read already."""
+    try:
+        return model(raw)
+    except _FAILURES:
+        with suppress(*_FAILURES, KeyError):
+            return model(_around(raw))
+        raise
+
+
 def _around(raw: Any) -> object:
     """A metadata file, a REST server's answer that holds one, or a schema."""
     if raw.get("type") == "struct":
@@ -169,6 +179,11 @@ def is_planar(type_: IcebergType) -> bool:
     return is_spatial(type_) and str(type_).startswith("geometry")
 
 
+def is_variant(type_: IcebergType) -> bool:
+    """Whether values are of any kind, as JSON's are, which is what SQL has of them."""
+    return isinstance(type_, OpaqueType) and type_.root == "variant"
+
+
 def within(type_: IcebergType) -> Iterator[IcebergType]:
     """The types without parts that a type is made of; one without parts is made of itself."""
     match type_:
@@ -188,7 +203,8 @@ def unread_columns(schema: Schema) -> dict[str, IcebergType]:
     """Columns whose values nothing here can give, with the type that is in the way."""
     found = {}
     for column in schema.fields:
-        kinds = [k for k in within(column.field_type) if is_opaque(k) and not is_spatial(k)]
+        parts = within(column.field_type)
+        kinds = [k for k in parts if is_opaque(k) and not is_spatial(k) and not is_variant(k)]
         if kinds:
             found[column.name] = kinds[0]
     return found

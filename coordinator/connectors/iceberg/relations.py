@@ -54,7 +54,12 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
     snapshot, leaves = _snapshot(found, scan), leaf_ids(found.columns)
     held, page = (0, 0) if snapshot is None else decoded.held_by_reader(found.table, snapshot, leaves)
     files = len(found.files)
-    return ReadHere(relation, found.size_bytes, found.rows, files, estimate, direct, only, held, page_bytes=page)
+    strange = next((f"{c.name} of type variant" for c in found.columns if c.holds_variant), "")
+    return ReadHere(
+        *(relation, found.size_bytes, found.rows, files, estimate, direct, only, held),
+        decoded_here=strange,
+        page_bytes=page,
+    )
 
 
 def _is_direct(found: Scan) -> bool:

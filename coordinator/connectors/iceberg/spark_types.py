@@ -8,7 +8,7 @@ from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
 from pyiceberg.types import IcebergType, TimestampNanoType, TimestamptzNanoType, TimeType
 
-from coordinator.connectors.iceberg.opaque_types import is_opaque, within
+from coordinator.connectors.iceberg.opaque_types import is_opaque, is_variant, within
 
 
 def times_of(table: Table) -> tuple[str, ...]:
@@ -42,5 +42,5 @@ def _is_time(type_: IcebergType) -> bool:
 
 
 def _is_unknown(type_: IcebergType) -> bool:
-    opaque = is_opaque(type_) and str(type_) != "variant"
+    opaque = is_opaque(type_) and not is_variant(type_)
     return opaque or isinstance(type_, TimestampNanoType | TimestamptzNanoType)

@@ -33,7 +33,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from coordinator.connectors.iceberg.opaque_types import is_planar, is_spatial
+from coordinator.connectors.iceberg.opaque_types import OpaqueType, is_planar, is_spatial, is_variant
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type, parse_type
 
@@ -94,6 +94,7 @@ _FROM_PRESTO: dict[str, Callable[[], IcebergType]] = {
     "uuid": UUIDType,
     "varbinary": BinaryType,
     "unknown": UnknownType,
+    "json": lambda: OpaqueType.of("variant"),
 }
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -117,7 +118,7 @@ def _of_opaque(iceberg: IcebergType) -> tuple[str, str]:
     """Presto's and Hive's type of what is only known by name: well-known binary, JSON, or none."""
     if is_spatial(iceberg):
         return "geometry" if is_planar(iceberg) else "varbinary", "binary"
-    return ("json", "string") if str(iceberg) == "variant" else ("unknown", "void")
+    return ("json", "string") if is_variant(iceberg) else ("unknown", "void")
 
 
 def row_field(name: str, type_: Type) -> Field:

@@ -21,10 +21,11 @@ from pyiceberg.types import (
 )
 
 from coordinator.connectors.iceberg.handles import schema_of_json
-from coordinator.connectors.iceberg.opaque_types import is_spatial, within
+from coordinator.connectors.iceberg.opaque_types import is_spatial, is_variant, within
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
 from coordinator.kernels.lineage import FILE, LAST_UPDATED, POSITION, ROW_ID, SEQUENCE
+from coordinator.kernels.schema import VARIANT_JSON
 from shared.plan.types import Type
 
 _PLAIN: tuple[type[IcebergType], ...] = (*PLAIN_TYPES, TimestamptzType, TimeType, UUIDType)
@@ -52,6 +53,8 @@ class ScanColumn:
     field: Mapping[str, Any]
     leaves: tuple[int, ...]
     as_stored: bool = True
+    holds_variant: bool = False
+    """At some depth; manifests tell nothing of its bytes."""
 
 
 def scan_columns(
@@ -96,21 +99,24 @@ def cheapest_column(schema: Schema, sizes: Mapping[int, int]) -> ScanColumn | No
 
 def _column(field: Mapping[str, Any], type_: IcebergType) -> ScanColumn:
     leaves = tuple(_leaves(int(field["id"]), type_))
-    spatial = any(is_spatial(part) for part in within(type_))
-    read = _as_binary(field["type"]) if spatial else _AS_OTHERS.get(type(type_))
+    varied = any(is_variant(part) for part in within(type_))
+    decoded = varied or any(is_spatial(part) for part in within(type_))
+    read = _as_read(field["type"]) if decoded else _AS_OTHERS.get(type(type_))
     made = {**field, "required": False} if read is None else {**field, "required": False, "type": read}
-    return ScanColumn(str(field["name"]), presto_type(type_), made, leaves, as_stored=read is None)
+    return ScanColumn(str(field["name"]), presto_type(type_), made, leaves, read is None, varied)
 
 
-def _as_binary(stored: object) -> object:
-    """A type of Iceberg's JSON with what files hold of geometries, at any depth: well-known binary."""
+def _as_read(stored: object) -> object:
+    """A type of Iceberg's JSON as kernels read it, at any depth: geometries as binary, variants as JSON."""
+    if stored == "variant":
+        return VARIANT_JSON
     if isinstance(stored, str):
         return "binary" if stored.startswith(("geometry", "geography")) else stored
     if isinstance(stored, list):
-        return [_as_binary(part) for part in stored]
+        return [_as_read(part) for part in stored]
     if isinstance(stored, dict):
         below = ("type", "fields", "element", "key", "value")
-        return {name: _as_binary(part) if name in below else part for name, part in stored.items()}
+        return {name: _as_read(part) if name in below else part for name, part in stored.items()}
     return stored
 
 
@@ -124,9 +130,9 @@ def readable(type_: IcebergType, *, nested: bool = False) -> bool:
         case MapType():
             return readable(type_.key_type, nested=True) and readable(type_.value_type, nested=True)
         case _:
-            if nested:
-                return isinstance(type_, PLAIN_TYPES) or is_spatial(type_)
-            return isinstance(type_, _PLAIN) or type(type_) in _AS_OTHERS or is_spatial(type_)
+            if is_spatial(type_) or is_variant(type_):
+                return True
+            return isinstance(type_, PLAIN_TYPES if nested else _PLAIN) or (not nested and type(type_) in _AS_OTHERS)
 
 
 def _leaves(number: int, type_: IcebergType) -> Iterator[int]:

@@ -46,7 +46,8 @@ class Scan:
         """Bytes of the columns that are read, as stored, and of delete files."""
         wanted = leaf_ids(self.columns)
         deletes = {d.key: d.size if d.vector is None else d.vector[1] for c in self.files for d in c.deletes}
-        return sum(_bytes(c.data, wanted) for c in self.files) + sum(deletes.values())
+        rest = any(column.holds_variant for column in self.columns)
+        return sum(_bytes(c.data, wanted, rest) for c in self.files) + sum(deletes.values())
 
     @property
     def rows(self) -> int:
@@ -125,8 +126,10 @@ def _placed(item: Input, data: LiveFile) -> Input:
     return replace(item, constants={**item.constants, str(FILE): data.path, str(SEQUENCE): data.sequence_number})
 
 
-def _bytes(file: LiveFile, wanted: frozenset[int]) -> int:
+def _bytes(file: LiveFile, wanted: frozenset[int], rest: bool) -> int:
+    """``rest``: and all that the manifest tells of no column."""
     sizes = file.file.column_sizes or {}
     if not sizes:
         return file.size
-    return sum(sizes.get(leaf, 0) for leaf in wanted)
+    known = sum(sizes.get(leaf, 0) for leaf in wanted)
+    return known + max(0, file.size - sum(sizes.values())) if rest else known

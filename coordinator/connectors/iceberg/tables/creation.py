@@ -29,6 +29,7 @@ from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
+from coordinator.connectors.iceberg.tables.variant_columns import LaterColumn, check_variants, without_variants
 from coordinator.connectors.iceberg.tables.wide import writer_properties
 from coordinator.connectors.iceberg.types import iceberg_type
 from shared.errors import ErrorCode, ProcessionError
@@ -37,7 +38,10 @@ from shared.spi.catalog_changes import NewColumn, TableCreation
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """What PyIceberg is asked to make; ``version`` may be 3, which ``properties`` then do not say yet."""
+    """What PyIceberg is asked to make; ``version`` may be 3, which ``properties`` then do not say yet.
+
+    ``later``: columns that Spark adds then.
+    """
 
     schema: Schema
     spec: PartitionSpec
@@ -45,6 +49,7 @@ class NewTable:
     properties: dict[str, str]
     location: str | None
     version: int
+    later: tuple[LaterColumn, ...] = ()
 
 
 def new_table(creation: TableCreation) -> NewTable:
@@ -53,6 +58,8 @@ def new_table(creation: TableCreation) -> NewTable:
     given = canonical(creation.properties)
     version = format_version(given)
     schema = _schema(creation.columns)
+    for column, field in zip(creation.columns, schema.fields, strict=True):
+        check_variants(column, field.field_type, version)
     if version == 3 and any(isinstance(f.field_type, TimeType) for f in schema.fields):
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Columns of type time are not supported in format version 3")
     properties = stored(given, creation.comment)
@@ -62,7 +69,8 @@ def new_table(creation: TableCreation) -> NewTable:
     entries = [*(given.get("partitioning") or ()), *transforms_of(creation.columns)]
     spec = partition_spec(schema, entries)
     order = sort_order(schema, given.get("sorted_by") or ())
-    return NewTable(schema, spec, order, properties, given.get("location"), version)
+    schema, later = without_variants(creation.columns, schema)
+    return NewTable(schema, spec, order, properties, given.get("location"), version, later)
 
 
 def _schema(columns: Sequence[NewColumn]) -> Schema:

@@ -49,6 +49,7 @@ from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_s
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, spelled
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
+from coordinator.connectors.iceberg.tables.variant_columns import add_statement, check_variants
 from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH
 from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
@@ -221,7 +222,7 @@ def _create_table(catalog: TableCatalog, change: TableCreation, context: Procedu
     if new.version < 3:
         return
     try:
-        upgrade(catalog, change.schema, change.table, new.version, context.workers.run_sql)
+        upgrade(catalog, change.schema, change.table, new, context.workers.run_sql)
     except BaseException:
         made = catalog.load(change.schema, change.table)
         if made is not None and made.current_snapshot() is None:  # else somebody has written rows already
@@ -238,7 +239,7 @@ def _create_hidden(catalog: TableCatalog, new: NewTable, change: TableCreation, 
         raise already_exists(catalog.settings.catalog, change.schema, change.table)
     try:
         _create_checked(catalog, new, change, name)
-        upgrade(catalog, change.schema, name, new.version, context.workers.run_sql)
+        upgrade(catalog, change.schema, name, new, context.workers.run_sql)
         appear(catalog, change.schema, name, change.table)
     except BaseException as error:
         remove_unfinished(catalog, change.schema, name)
@@ -261,10 +262,12 @@ def unfinished_name(context: ProcedureContext) -> str:
     return f"{UNFINISHED}{context.session.query_id}"
 
 
-def upgrade(catalog: TableCatalog, schema: str, name: str, version: int, run: Callable[[str], object]) -> None:
-    """Version 2 to 3, where ``version`` says 3 and the table is not yet."""
-    if version == 3 and catalog.open(schema, name).format_version < version:
+def upgrade(catalog: TableCatalog, schema: str, name: str, new: NewTable, run: Callable[[str], object]) -> None:
+    """Version 2 to 3, where the new table is to have it and has not yet, and the columns that only 3 has."""
+    if new.version == 3 and catalog.open(schema, name).format_version < new.version:
         run(property_step(catalog.settings.catalog, schema, name, {"format-version": "3"}))
+    if new.later:
+        run(add_statement(catalog.settings.catalog, schema, name, new.later))
 
 
 def appear(catalog: TableCatalog, schema: str, name: str, shown: str) -> None:
@@ -424,6 +427,7 @@ def _comment_table(table: Table, comment: str | None) -> None:
 def _stage(update: UpdateSchema, table: Table, change: ColumnStep) -> None:
     match change:
         case ColumnAddition(column=column):
+            check_variants(column, _type_of(column.type), table.format_version)
             stage_addition(update, column, _type_of(column.type))
         case ColumnRemoval(column=name):
             _refuse_used(table, name)

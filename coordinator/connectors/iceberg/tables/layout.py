@@ -26,6 +26,7 @@ from pyiceberg.transforms import (
 from pyiceberg.types import NestedField
 
 from coordinator.connectors.iceberg.failures import invalid_property
+from coordinator.connectors.iceberg.opaque_types import is_variant
 from coordinator.connectors.iceberg.rewrite.asked.sorted_by import parse_sorted_by
 
 _NAME = r'([A-Za-z_][A-Za-z0-9_]*|"(?:""|[^"])*")'
@@ -47,7 +48,7 @@ def partition_spec(schema: Schema, entries: Sequence[str]) -> PartitionSpec:
     for number, entry in enumerate(entries):
         name, transform, field_name = _parsed(entry)
         source = _column(schema, name, "Column not found")
-        if not transform.can_transform(source.field_type):
+        if is_variant(source.field_type) or not transform.can_transform(source.field_type):
             raise invalid_property(f"Unable to partition by {entry}: type {source.field_type} of column {source.name}")
         own = source.name if isinstance(transform, IdentityTransform) else f"{source.name}_{field_name}"
         if any(f.name == own or (f.source_id == source.field_id and f.transform == transform) for f in fields):
@@ -96,7 +97,7 @@ def sort_order(schema: Schema, entries: Sequence[str]) -> SortOrder:
         raise invalid_property(f"{parsed.curve}(...) is for rewrite_data_files; a table's order is by columns")
     for column, entry in zip(parsed.columns, entries, strict=True):
         source = _column(schema, column.name.lower(), "Sorted-by column not found")
-        if not source.field_type.is_primitive:
+        if is_variant(source.field_type) or not source.field_type.is_primitive:
             raise invalid_property(f"Unable to sort by {entry}: type {source.field_type}")
         nulls = re.search(r"\bNULLS\s+(FIRST|LAST)\s*$", entry, re.IGNORECASE)
         descending = column.direction == "DESC"

@@ -38,7 +38,7 @@ def column_step(catalog: str, change: ColumnStep) -> str:
     table = f"ALTER TABLE {quoted_path((catalog, *change.schema.split('.'), change.table))}"
     match change:
         case ColumnAddition(column=column):
-            return f"{table} ADD COLUMN {_definition(column)}"
+            return f"{table} ADD COLUMN {definition(column)}"
         case ColumnRemoval(column=name):
             return f"{table} DROP COLUMN {quoted_name(name)}"
         case ColumnRename(column=name, new_name=new):
@@ -64,7 +64,8 @@ def property_step(catalog: str, schema: str, table: str, properties: Mapping[str
     return f"{path} SET TBLPROPERTIES ({given})"
 
 
-def _definition(column: NewColumn) -> str:
+def definition(column: NewColumn) -> str:
+    """A new column with its type and comment."""
     comment = "" if column.comment is None else f" COMMENT {quoted_string(column.comment)}"
     return f"{quoted_name(column.name)} {_type_of(column.type)}{comment}"
 

@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.manifests.metadata_files import read_raw
+from coordinator.connectors.iceberg.opaque_types import parse_raw
 from coordinator.connectors.iceberg.views.metadata import new_view, replaced, with_properties
 from shared.spi.connector import ViewMetadata
 
@@ -142,7 +143,7 @@ class SqlViews:
             return location
 
     def _read(self, location: str) -> IcebergView:
-        return IcebergView.model_validate(read_raw(self._catalog._load_file_io(location=location), location))
+        return parse_raw(read_raw(self._catalog._load_file_io(location=location), location), IcebergView.model_validate)
 
     def _write(self, metadata: IcebergView) -> str:
         number = metadata.current_version_id - 1

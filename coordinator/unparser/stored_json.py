@@ -1,0 +1,61 @@
+"""Values of type json in Spark where a table stores them: variants, at any depth. Everywhere else they are texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from coordinator.unparser.trees import call, is_null, name, text
+from shared.plan.types import Type
+
+_Change = Callable[[exp.Expr], exp.Expr]
+
+
+def holds_json(type_: Type) -> bool:
+    """Whether a value of the type is JSON, or has some in it."""
+    return type_.base == "json" or any(map(holds_json, type_.arguments))
+
+
+def stored_json(value: exp.Expr, type_: Type) -> exp.Expr:
+    """What is written of a value."""
+    return _changed(value, type_, lambda found: call("parse_json", found), 0)
+
+
+def shown_json(value: exp.Expr, type_: Type) -> exp.Expr:
+    """The value of a stored one, which Spark's reader gives as a variant."""
+    return _changed(value, type_, lambda found: call("to_json", found), 0)
+
+
+def _changed(value: exp.Expr, type_: Type, change: _Change, depth: int) -> exp.Expr:
+    if not holds_json(type_):
+        return value
+    match type_.base:
+        case "array":
+            return call("transform", value, _lambda(type_.arguments[0], change, depth))
+        case "map":
+            key, item = f"$k{depth}", f"$v{depth}"
+            changed = _changed(_parameter(item), type_.arguments[1], change, depth + 1)
+            parameters = [exp.to_identifier(key, quoted=True), exp.to_identifier(item, quoted=True)]
+            return call("transform_values", value, exp.Lambda(this=changed, expressions=parameters))
+        case "row":
+            parts = [p for f in type_.fields for p in _field(value, f.name or "", f.type, change, depth)]
+            made = call("named_struct", *parts)
+            return exp.Case(ifs=[exp.If(this=is_null(value.copy()), true=exp.Null())], default=made)
+        case _:
+            return change(value)
+
+
+def _field(value: exp.Expr, field: str, type_: Type, change: _Change, depth: int) -> tuple[exp.Expr, exp.Expr]:
+    part = exp.Dot(this=value.copy(), expression=name(field))
+    return text(field), _changed(part, type_, change, depth)
+
+
+def _lambda(element: Type, change: _Change, depth: int) -> exp.Expr:
+    parameter = f"$e{depth}"
+    changed = _changed(_parameter(parameter), element, change, depth + 1)
+    return exp.Lambda(this=changed, expressions=[exp.to_identifier(parameter, quoted=True)])
+
+
+def _parameter(parameter: str) -> exp.Expr:
+    return exp.Column(this=exp.to_identifier(parameter, quoted=True))
