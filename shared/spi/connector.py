@@ -42,6 +42,8 @@ class TableMetadata:
     columns: tuple[ColumnMetadata, ...]
     handle: TableHandle
     snapshot_id: int | None = None
+    columns_changed: bool = False
+    """Whether that was after the snapshot: an engine may read a later one then."""
     row_count: int | None = None
     size_bytes: int | None = None
     comment: str | None = None

@@ -72,13 +72,24 @@ def test_changes_read_and_write_stored_values(service: Service) -> None:
     service.execute(f"UPDATE {name} SET v = (SELECT arbitrary(v) FROM {name} WHERE id = 9) WHERE id = 6")
     changed = [[1, '{"n":1}'], [2, "[2]"], [4, '"four"'], [5, '{"n":5}'], [6, "9"], [9, "9"]]
     assert both(service, f"SELECT id, v FROM {name} ORDER BY id") == changed
-    # Before the next snapshot Spark reads the table by itself, and gives the same texts.
     service.execute(f"ALTER TABLE {name} ADD COLUMN w array(json)")
     assert service.execute(f"SELECT id, v, w FROM {name} ORDER BY id") == [[*row, None] for row in changed]
     assert service.execute(f"SELECT count(*) FROM {name} GROUP BY v HAVING count(*) > 1") == [[2]]
     rewrite = "schema => 'db', table_name => 'varied_changed', options => map(ARRAY['rewrite-all'], ARRAY['true'])"
     assert service.execute(f"CALL iceberg.system.rewrite_data_files({rewrite})")[0][1] == 1
     assert both(service, f"SELECT id, v, w FROM {name} ORDER BY id") == [[*row, None] for row in changed]
+
+
+def test_files_that_spark_reads_by_itself_give_the_same_texts(service: Service) -> None:
+    service.execute("CREATE SCHEMA IF NOT EXISTS iceberg.db")
+    values = '(1, JSON \'{"b":[1,null],"a":2.5}\', ARRAY[JSON \'"x"\']), (2, NULL, NULL)'
+    service.execute(
+        "CREATE TABLE iceberg.db.varied_avro WITH (format_version = '3', format = 'AVRO') "
+        f"AS SELECT * FROM (VALUES {values}) t (id, v, l)"
+    )
+    found = service.execute("SELECT * FROM iceberg.db.varied_avro ORDER BY id")
+    assert found == [[1, '{"a":2.5,"b":[1,null]}', ['"x"']], [2, None, None]]
+    assert service.execute("SELECT id FROM iceberg.db.varied_avro WHERE json_extract_scalar(l[1], '$') = 'x'") == [[1]]
 
 
 def test_what_cannot_be_made_is_said(service: Service) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -158,3 +159,22 @@ def test_a_tables_own_column_has_its_name(reader: Reader, lake: Any) -> None:
     lake.create("t", [pa.table({"_pos": pa.array([7, 8], pa.int64()), "file_row_number": ["a", "b"]})])
     found = tuples(reader, 'SELECT _pos, file_row_number, "$path" IS NULL FROM t ORDER BY 1')
     assert found == [(7, "a", False), (8, "b", False)]
+
+
+def test_changed_columns_are_read_before_the_next_snapshot(reader: Reader, lake: Any) -> None:
+    """With the columns of today, at the snapshot that was planned; Spark reads a snapshot with those of its time."""
+    at = [datetime.time(1, 2, 3), None]
+    rows = pa.table({"id": pa.array([1, 2], pa.int64()), "at": pa.array(at, pa.time64("us")), "x": ["a", "b"]})
+    table = lake.create("t", [rows])
+    with table.update_schema() as update:
+        update.add_column("later", LongType())
+        update.rename_column("x", "y")
+    found = reader.rows("SELECT id, y, later, at FROM t WHERE y > 'a' OR id = 1 ORDER BY id").to_pylist()
+    assert [(row["id"], row["y"], row["later"]) for row in found] == [(1, "a", None), (2, "b", None)]
+    plain = lake.create("u", [rows.drop(["at"])])
+    pinned = "VERSION AS OF"
+    assert pinned in reader.work("SELECT * FROM u", engine="spark").sql
+    with plain.update_schema() as update:
+        update.add_column("later", LongType())
+    assert pinned not in reader.work("SELECT * FROM u", engine="spark").sql
+    assert reader.rows("SELECT count(*) AS n, count(later) AS m FROM u").to_pylist() == [{"n": 2, "m": 0}]

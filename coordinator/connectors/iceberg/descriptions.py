@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.handles import (
     column_handle,
+    columns_changed,
     hidden_handle,
     new_transaction,
     partition_key_ids,
@@ -103,17 +104,15 @@ def describe(
         for field in iceberg_schema.fields
     )
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
-    # Spark reads a snapshot by number with the columns of its time: after a change of columns nothing can be pinned
-    # before the next snapshot.
-    current = pinned or snapshot is None or snapshot.schema_id in (None, table.schema().schema_id)
     return TableMetadata(
         catalog=catalog,
         schema=schema,
         name=name,
         columns=columns,
         path_tells=_in_paths(table, iceberg_schema),
-        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id if current else None),
+        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id),
         snapshot_id=snapshot_id,
+        columns_changed=snapshot is not None and columns_changed(snapshot, iceberg_schema),
         row_count=_exact_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),

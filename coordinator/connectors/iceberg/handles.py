@@ -12,6 +12,7 @@ from functools import lru_cache
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata as IcebergMetadata
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
@@ -110,6 +111,14 @@ def schema_of(connector_handle: Mapping[str, object]) -> Schema:
 def schema_of_json(text: str) -> Schema:
     """The columns that ``tableSchemaJson`` of a handle tells."""
     return parse_schema(text)
+
+
+def columns_changed(snapshot: Snapshot, schema: Schema) -> bool:
+    """Whether columns were changed after the snapshot, which Spark reads by number with the columns of its time.
+
+    So Spark by itself reads the newest snapshot then; the kernels read this one with the columns of today.
+    """
+    return snapshot.schema_id not in (None, schema.schema_id)
 
 
 def new_transaction() -> dict[str, object]:

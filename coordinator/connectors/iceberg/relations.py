@@ -10,6 +10,7 @@ from typing import Any
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.opaque_types import unread_columns
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
@@ -30,9 +31,12 @@ def catalog_table(
     """The table that the scan's handle names, at the snapshot that planning pinned; ``table`` tells its spelling."""
     handle = scan.table.connectorHandle
     inner = handle["icebergTableName"]
-    snapshot = inner.get("snapshotId")
+    number = inner.get("snapshotId")
+    snapshot = None if table is None or number is None else table.snapshot_by_id(int(number))
+    if snapshot is not None and columns_changed(snapshot, schema_of(handle)):
+        number = None
     parts = (scan.table.connectorId, str(handle["schemaName"]), spelled(table, str(inner["tableName"])))
-    return CatalogTable(parts, None if snapshot is None else int(snapshot), here)
+    return CatalogTable(parts, None if number is None else int(number), here)
 
 
 def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:

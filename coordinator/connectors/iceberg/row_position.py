@@ -25,7 +25,7 @@ from pyiceberg.types import (
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.handles import schema_of
+from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
@@ -81,8 +81,9 @@ def row_position(catalog: TableCatalog, decoded: DecodedSizes, scan: TableScanNo
     table = catalog.load(str(handle["schemaName"]), name)
     snapshot = None if table is None else _snapshot(table, inner.get("snapshotId"))
     if table is None or snapshot is None:
-        unpinned = table is not None and table.current_snapshot() is not None
-        return f"columns of {name} were changed after its last snapshot" if unpinned else f"{name} is empty"
+        return f"{name} is empty"
+    if columns_changed(snapshot, schema_of(handle)):
+        return f"columns of {name} were changed after its last snapshot"
     fields = json.loads(handle["tableSchemaJson"])["fields"]
     if {field["name"].lower() for field in fields} & {FILE.name, POSITION.name}:
         return f"{name} has columns of its own named {FILE.name} or {POSITION.name}"

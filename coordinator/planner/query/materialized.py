@@ -238,7 +238,7 @@ def base_tables(definition: Definition, catalog: str) -> tuple[BaseTable, ...]:
 def is_pinned(table: TableMetadata) -> bool:
     """Whether a scan reads one snapshot, whatever is committed meanwhile."""
     named = _handle(table).get("icebergTableName")
-    return isinstance(named, dict) and named.get("snapshotId") is not None
+    return isinstance(named, dict) and named.get("snapshotId") is not None and not table.columns_changed
 
 
 def _handle(table: TableMetadata) -> Mapping[str, object]:

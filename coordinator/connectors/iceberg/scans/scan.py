@@ -69,7 +69,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
             return "its snapshot is gone"
         files = known.of(table, snapshot)
     elif table.current_snapshot() is not None:
-        return "its columns were changed after its last snapshot"
+        return "it was empty when the query was planned"
     if isinstance(files, str):
         return files
     may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())

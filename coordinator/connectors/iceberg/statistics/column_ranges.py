@@ -25,7 +25,7 @@ from pyiceberg.types import (
 from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.handles import schema_of
+from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
@@ -59,6 +59,8 @@ class ColumnRanges:
         if table is None or snapshot is None:
             return {}
         schema = schema_of(handle)
+        if columns_changed(snapshot, schema):
+            return {}  # rows of a later snapshot may be read
         key = (snapshot_key(table, snapshot), schema.schema_id)
         with self._lock:
             if key in self._known:
