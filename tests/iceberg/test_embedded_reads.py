@@ -177,4 +177,5 @@ def test_changed_columns_are_read_before_the_next_snapshot(reader: Reader, lake:
     with plain.update_schema() as update:
         update.add_column("later", LongType())
     assert pinned not in reader.work("SELECT * FROM u", engine="spark").sql
-    assert reader.rows("SELECT count(*) AS n, count(later) AS m FROM u").to_pylist() == [{"n": 2, "m": 0}]
+    (counted,) = reader.rows("SELECT count(*), count(later) FROM u").to_pylist()
+    assert list(counted.values()) == [2, 0]
