@@ -40,7 +40,7 @@ def point(x: float, y: float) -> bytes:
 
 
 def test_functions_take_columns_of_geometry(reader: Reader, lake: Any) -> None:
-    """Well-known binary in files, geometries in SQL; those of a sphere stay binary, as functions compute on a plane."""
+    """Well-known binary in files, geometries in SQL; those of a sphere are geographies."""
     square = struct.pack("<BIII10d", 1, 3, 1, 5, 0, 0, 3, 0, 3, 3, 0, 3, 0, 0)
     part = pa.table(
         {
@@ -57,11 +57,11 @@ def test_functions_take_columns_of_geometry(reader: Reader, lake: Any) -> None:
     lake.create("shapes", [part])
     with_types(lake, "shapes", {"s": "geography"})
     described = {c.name: c.type for c in lake.connector.table("db", "shapes").columns}
-    assert described["g"] == "geometry"
+    assert described["g"] == "Geometry"
     assert (described["l"], described["r"], described["s"]) == (
-        "array(geometry)",
-        "row(at geometry,n bigint)",
-        "varbinary",
+        "array(Geometry)",
+        "row(at Geometry,n bigint)",
+        "SphericalGeography",
     )
     asked = "SELECT id, ST_X(g), ST_AsText(g) FROM shapes WHERE ST_GeometryType(g) = 'ST_Point'"
     assert [tuple(row.values()) for row in reader.rows(asked).to_pylist()] == [
@@ -72,7 +72,11 @@ def test_functions_take_columns_of_geometry(reader: Reader, lake: Any) -> None:
     assert reader.rows(inside)[0].to_pylist() == [1]
     nested = reader.rows("SELECT ST_Y(l[1]) y, ST_X(r.at) x, ST_Y(m['a']) z FROM shapes WHERE id = 1").to_pylist()
     assert nested == [{"y": 2.0, "x": 7.0, "z": 1.0}]
-    assert reader.rows("SELECT ST_X(ST_GeomFromBinary(s)) x FROM shapes LIMIT 1").to_pylist() == [{"x": 9.0}]
+    assert reader.rows("SELECT ST_X(to_geometry(s)) x FROM shapes LIMIT 1").to_pylist() == [{"x": 9.0}]
+    north = "ST_Distance(s, to_spherical_geography(ST_Point(9, 10)))"
+    assert reader.rows(f"SELECT round({north} / (6371010 * radians(1)), 9) x FROM shapes LIMIT 1").to_pylist() == [
+        {"x": 1.0}
+    ]
     assert reader.rows("SELECT g, l FROM shapes WHERE id = 4").to_pylist() == [
         {"g": None, "l": ["POLYGON ((0 0, 3 0, 3 3, 0 3, 0 0))"]}
     ]

@@ -95,8 +95,8 @@ def test_columns_are_described_and_read_as_far_as_they_can_be(strange: Any) -> N
     described = {column.name: column.type for column in strange.connector.table("db", "t").columns}
     assert described == {
         "id": "bigint",
-        "g": "geometry",
-        "h": "varbinary",
+        "g": "Geometry",
+        "h": "SphericalGeography",
         "v": "json",
         "l": "array(json)",
         "later": "unknown",

@@ -23,6 +23,7 @@ from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.row_position import hidden_columns
 from coordinator.connectors.iceberg.statistics.columns import distinct_values
 from coordinator.connectors.iceberg.types import presto_type
+from coordinator.expressions.types import type_text
 from coordinator.vocabulary.table_versions import digest
 from shared.spi.connector import ColumnMetadata, TableMetadata
 
@@ -95,7 +96,7 @@ def describe(
     columns = tuple(
         ColumnMetadata(
             name=field.name.lower(),
-            type=str(presto_type(field.field_type)),
+            type=type_text(presto_type(field.field_type)),
             handle=column_handle(field, partition_key=field.field_id in keys),
             nullable=field.optional,
             comment=field.doc,

@@ -117,7 +117,7 @@ def presto_type(iceberg: IcebergType) -> Type:
 def _of_opaque(iceberg: IcebergType) -> tuple[str, str]:
     """Presto's and Hive's type of what is only known by name: well-known binary, JSON, or none."""
     if is_spatial(iceberg):
-        return "geometry" if is_planar(iceberg) else "varbinary", "binary"
+        return "geometry" if is_planar(iceberg) else "sphericalgeography", "binary"
     return ("json", "string") if is_variant(iceberg) else ("unknown", "void")
 
 

@@ -12,7 +12,7 @@ from ..errors import KernelError
 from .failures import check, invalid
 from .table import Function, Table, plain
 
-_EARTH_KM = 6371.01
+EARTH_KM = 6371.01
 
 
 @lru_cache(maxsize=1)
@@ -34,18 +34,18 @@ def read_shape(text: str) -> Any:
         raise invalid(f"Invalid WKT: {text}") from error
 
 
-def _shown(shape: object) -> str | None:
+def shown_shape(shape: object) -> str | None:
     return None if shape is None else str(_shapely().to_wkt(shape, rounding_precision=-1, trim=True))
 
 
 def _typed(text: str, kind: str, function: str) -> Any:
     shape = read_shape(text)
     if shape.geom_type != kind:
-        raise invalid(f"{function} only applies to {_enum(kind)}. Input type is: {_enum(shape.geom_type)}")
+        raise invalid(f"{function} only applies to {upper_words(kind)}. Input type is: {upper_words(shape.geom_type)}")
     return shape
 
 
-def _enum(kind: str) -> str:
+def upper_words(kind: str) -> str:
     """``LINE_STRING``."""
     return "".join(("_" if i and c.isupper() else "") + c.upper() for i, c in enumerate(kind))
 
@@ -57,7 +57,7 @@ def _kind(shape: Any) -> str:
 
 def _all(shapes: list[object]) -> tuple[object, ...] | None:
     """NULL for a geometry without any."""
-    return tuple(map(_shown, shapes)) or None
+    return tuple(map(shown_shape, shapes)) or None
 
 
 def _unary(measure: Callable[[Any], object]) -> Callable[[str], object]:
@@ -66,7 +66,7 @@ def _unary(measure: Callable[[Any], object]) -> Callable[[str], object]:
 
 def _made(build: Callable[[Any], object]) -> Callable[[str], str | None]:
     def call(text: str) -> str | None:
-        return _shown(build(read_shape(text)))
+        return shown_shape(build(read_shape(text)))
 
     return call
 
@@ -76,14 +76,14 @@ def _relation(name: str) -> Callable[[str, str], bool]:
 
 
 def _joined(name: str) -> Callable[[str, str], str | None]:
-    return lambda a, b: _shown(getattr(read_shape(a), name)(read_shape(b)))
+    return lambda a, b: shown_shape(getattr(read_shape(a), name)(read_shape(b)))
 
 
 def _from_text(text: str, kind: str | None = None) -> str | None:
     shape = read_shape(text)
     if kind is not None and shape.geom_type != kind:
         raise invalid(f"Invalid geometry type for {kind}: {text}")
-    return _shown(shape)
+    return shown_shape(shape)
 
 
 def _coordinate(index: int) -> Callable[[str], float | None]:
@@ -108,7 +108,7 @@ def _points(shape: object) -> list[Any]:
 
 def _nth(shapes: Iterable[object], index: int) -> str | None:
     found = list(shapes)
-    return _shown(found[index - 1]) if 1 <= index <= len(found) else None
+    return shown_shape(found[index - 1]) if 1 <= index <= len(found) else None
 
 
 def _parts(shape: Any) -> list[object]:
@@ -127,20 +127,20 @@ def _flat(shape: object) -> list[Any]:
 
 def _line(points: tuple[str, ...]) -> str | None:
     coordinates = [_typed(p, "Point", "ST_LineString").coords[0] for p in points]
-    return "LINESTRING EMPTY" if len(coordinates) < 2 else _shown(_shapely().LineString(coordinates))
+    return "LINESTRING EMPTY" if len(coordinates) < 2 else shown_shape(_shapely().LineString(coordinates))
 
 
 def _multipoint(points: tuple[str, ...]) -> str | None:
-    return _shown(_shapely().MultiPoint([read_shape(p) for p in points])) if points else None
+    return shown_shape(_shapely().MultiPoint([read_shape(p) for p in points])) if points else None
 
 
 def _exterior(text: str) -> str | None:
     shape = _typed(text, "Polygon", "ST_ExteriorRing")
-    return None if shape.is_empty else _shown(_shapely().LineString(shape.exterior))
+    return None if shape.is_empty else shown_shape(_shapely().LineString(shape.exterior))
 
 
 def _interiors(text: str) -> tuple[str | None, ...]:
-    return tuple(_shown(_shapely().LineString(r)) for r in _typed(text, "Polygon", "ST_InteriorRings").interiors)
+    return tuple(shown_shape(_shapely().LineString(r)) for r in _typed(text, "Polygon", "ST_InteriorRings").interiors)
 
 
 def _interior(text: str, index: int) -> str | None:
@@ -158,7 +158,7 @@ def _corners(text: str) -> tuple[str | None, ...] | None:
         return None
     low_x, low_y, high_x, high_y = shape.bounds
     point = _shapely().Point
-    return _shown(point(low_x, low_y)), _shown(point(high_x, high_y))
+    return shown_shape(point(low_x, low_y)), shown_shape(point(high_x, high_y))
 
 
 def _expand(text: str, distance: float) -> str | None:
@@ -167,7 +167,7 @@ def _expand(text: str, distance: float) -> str | None:
     if shape.is_empty:
         return "POLYGON EMPTY"
     a, b, c, d = shape.bounds
-    return _shown(_shapely().box(a - distance, b - distance, c + distance, d + distance, ccw=False))
+    return shown_shape(_shapely().box(a - distance, b - distance, c + distance, d + distance, ccw=False))
 
 
 def great_circle(a_lat: float, a_lon: float, b_lat: float, b_lon: float) -> float:
@@ -175,11 +175,11 @@ def great_circle(a_lat: float, a_lon: float, b_lat: float, b_lon: float) -> floa
         check(-90 <= latitude <= 90, "Latitude must be between -90 and 90")
     for longitude in (a_lon, b_lon):
         check(-180 <= longitude <= 180, "Longitude must be between -180 and 180")
-    p, q, gap = math.radians(a_lat), math.radians(b_lat), math.radians(a_lon - b_lon)
+    p, q, gap = math.radians(a_lat), math.radians(b_lat), math.radians(a_lon) - math.radians(b_lon)
     t1 = math.cos(q) * math.sin(gap)
     t2 = math.cos(p) * math.sin(q) - math.sin(p) * math.cos(q) * math.cos(gap)
     t3 = math.sin(p) * math.sin(q) + math.cos(p) * math.cos(q) * math.cos(gap)
-    return math.atan2(math.hypot(t1, t2), t3) * _EARTH_KM
+    return math.atan2(math.sqrt(t1 * t1 + t2 * t2), t3) * EARTH_KM
 
 
 def _locate(line: str, point: str) -> float | None:
@@ -190,18 +190,18 @@ def _locate(line: str, point: str) -> float | None:
 def _interpolate(line: str, share: float) -> str | None:
     check(0 <= share <= 1, "fraction must be between 0 and 1")
     shape = read_shape(line)
-    return None if shape.is_empty else _shown(shape.interpolate(share, normalized=True))
+    return None if shape.is_empty else shown_shape(shape.interpolate(share, normalized=True))
 
 
 def _union(shapes: tuple[str | None, ...]) -> str | None:
-    return _shown(_shapely().union_all([read_shape(s) for s in shapes if s is not None]))
+    return shown_shape(_shapely().union_all([read_shape(s) for s in shapes if s is not None]))
 
 
 def _nearest(a: str, b: str) -> tuple[str | None, ...] | None:
     first, second = read_shape(a), read_shape(b)
     if first.is_empty or second.is_empty:
         return None
-    return tuple(_shown(p) for p in _shapely().ops.nearest_points(first, second))
+    return tuple(shown_shape(p) for p in _shapely().ops.nearest_points(first, second))
 
 
 def _reason(text: str) -> str | None:
@@ -225,7 +225,7 @@ def _geojson(text: str) -> str | None:
 def shape_of_binary(data: bytes) -> str | None:
     """The WKT of well-known binary."""
     try:
-        return _shown(_shapely().from_wkb(data))
+        return shown_shape(_shapely().from_wkb(data))
     except _shapely().errors.ShapelyError as error:
         raise invalid(f"Invalid WKB: {error}") from error
 
@@ -240,7 +240,7 @@ GEOMETRY: Table = {
     **plain(
         st_geometryfromtext=_from_text, st_linefromtext=lambda t: _from_text(t, "LineString"),
         st_polygon=lambda t: _from_text(t, "Polygon"), st_geomfrombinary=shape_of_binary,
-        st_point=lambda x, y: _shown(_shapely().Point(x, y)), st_astext=lambda t: t,
+        st_point=lambda x, y: shown_shape(_shapely().Point(x, y)), st_astext=lambda t: t,
         st_asbinary=lambda t: _shapely().to_wkb(read_shape(t)), st_x=_coordinate(0), st_y=_coordinate(1),
         st_area=_unary(lambda s: float(s.area)), st_length=_unary(lambda s: float(s.length)),
         st_boundary=_made(lambda s: s.boundary), st_centroid=_made(lambda s: s.centroid),
@@ -250,7 +250,7 @@ GEOMETRY: Table = {
         st_geometrytype=_unary(_kind), st_isclosed=_unary(lambda s: bool(s.is_closed)),
         st_isempty=_unary(lambda s: bool(s.is_empty)), st_isring=_unary(lambda s: bool(s.is_closed and s.is_simple)),
         st_issimple=_unary(lambda s: bool(s.is_simple)), st_isvalid=_unary(lambda s: bool(s.is_valid)),
-        st_buffer=lambda t, d: _shown(read_shape(t).buffer(d)), st_numpoints=_unary(_count),
+        st_buffer=lambda t, d: shown_shape(read_shape(t).buffer(d)), st_numpoints=_unary(_count),
         st_numgeometries=_unary(lambda s: len(_parts(s))), st_geometries=_unary(lambda s: _all(_parts(s))),
         st_geometryn=lambda t, n: _nth(_parts(read_shape(t)), n), st_points=_unary(lambda s: _all(_points(s))),
         st_pointn=lambda t, n: _nth(_points(_typed(t, "LineString", "ST_PointN")), n),
@@ -259,10 +259,10 @@ GEOMETRY: Table = {
         st_exteriorring=_exterior, st_interiorrings=_interiors, st_interiorringn=_interior,
         st_numinteriorring=lambda t: len(_interiors(t)), st_linestring=_line, st_multipoint=_multipoint,
         st_relate=lambda a, b, pattern: bool(read_shape(a).relate_pattern(read_shape(b), pattern)),
-        simplify_geometry=lambda t, d: _shown(read_shape(t).simplify(d)), expand_envelope=_expand,
+        simplify_geometry=lambda t, d: shown_shape(read_shape(t).simplify(d)), expand_envelope=_expand,
         great_circle_distance=great_circle, line_locate_point=_locate, line_interpolate_point=_interpolate,
         geometry_union=_union, geometry_nearest_points=_nearest, geometry_invalid_reason=_reason,
-        geometry_as_geojson=_geojson, geometry_from_geojson=lambda t: _shown(_shapely().from_geojson(t)),
-        flatten_geometry_collections=lambda t: tuple(map(_shown, _flat(read_shape(t)))),
+        geometry_as_geojson=_geojson, geometry_from_geojson=lambda t: shown_shape(_shapely().from_geojson(t)),
+        flatten_geometry_collections=lambda t: tuple(map(shown_shape, _flat(read_shape(t)))),
     ),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from .operators import OPERATORS
 from .probability import PROBABILITY
 from .regexp import REGEXP
 from .sketches import SKETCHES
+from .spherical import SPHERICAL
 from .table import Table
 from .text import TEXT
 from .tiles import TILES
@@ -25,5 +26,5 @@ LIBRARY: Table = {
     **OPERATORS, **TEXT, **REGEXP, **MATHS, **PROBABILITY, **DATES, **DATE_FORMATS,
     **BINARY, **URLS, **NETWORK, **ARRAYS, **MAPS,
     **JSON_FUNCTIONS,
-    **SKETCHES, **AGGREGATES, **GEOMETRY, **TILES,
+    **SKETCHES, **AGGREGATES, **GEOMETRY, **SPHERICAL, **TILES,
 }  # fmt: skip
