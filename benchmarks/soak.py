@@ -126,7 +126,8 @@ def main() -> None:
         (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
         with (etc / "config.properties").open("a") as config:  # a history that is full within the first tenth
             config.write("query.min-expire-age=20s\n")
-        service = start_service(etc, home / "data", home / "log")
+        # A fork of a warm process would share its memory at first, and each object that it looks at ends that.
+        service = start_service(etc, home / "data", home / "log", cold=True)
         started = time.monotonic()
         try:
             counts, samples = run(service, limit, clients, rate)
