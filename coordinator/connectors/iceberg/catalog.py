@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
@@ -37,6 +37,7 @@ from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.shared_models import share_models
 from coordinator.connectors.iceberg.snapshots.summary import with_texts
+from coordinator.connectors.iceberg.sql_catalog import sql_catalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
@@ -294,7 +295,7 @@ def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
         case "rest":
             return ServedCatalog(settings.catalog, **properties)
         case _:
-            return load_catalog(settings.catalog, **properties)
+            return sql_catalog(settings.catalog, properties)
 
 
 def _read(catalog: Catalog, identifier: Identifier) -> Table:
