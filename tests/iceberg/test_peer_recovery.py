@@ -95,10 +95,12 @@ class Pair:
 
 
 @pytest.fixture
-def pair(lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def pair(lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     for name in ("t", "u"):
         lake.create(name, [numbers(i * 50) for i in range(6)])
-    return joined(lake, store, lake.connect(), monkeypatch)
+    pair = joined(lake, store, lake.connect(), monkeypatch)
+    yield pair
+    pair.second.close()
 
 
 def joined(lake: Any, store: ClusterStore, second: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> Pair:
@@ -219,6 +221,31 @@ def test_a_suspended_rewrite_commits_nothing_through_a_rest_server(
         assert lake.rows("t") == rows
 
 
+def test_a_rewrite_that_was_suspended_after_its_last_look_is_refused_by_a_rest_server(
+    lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it stood still: the head of the table is another one by then."""
+    lake.create("t", [numbers(i * 50) for i in range(6)])
+    rows = lake.rows("t")
+    with serving(lake.other) as address:
+        lake.connector = over_rest(lake, address)
+        pair = joined(lake, store, over_rest(lake, address), monkeypatch)
+        pair.second.tables_of.settings = replace(pair.second.tables_of.settings, unfinished_quiet_time=0.2)
+
+        def suspended() -> None:
+            pair.end_first()
+            eventually(lambda: pair.settle() == [] and not pair.open() and lake.orphans("t") == set())
+            pair.wake_first()
+
+        at("checked", pair, suspended, monkeypatch)
+        with pytest.raises(ProcessionError) as failure:
+            lake.rewrite("t", {"rewrite-all": "true"})
+        assert failure.value.retriable
+        eventually(lambda: not pair.open() and lake.orphans("t") == set())
+        assert lake.rows("t") == rows
+        assert lake.rewrite("t")["rewritten_rows_count"] == 300
+
+
 def test_a_rewrite_that_landed_stays_when_its_coordinator_was_suspended(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,7 +321,7 @@ def test_whoever_counts_as_gone_begins_and_commits_nothing(pair: Pair, replaced:
         catalog.open_writes.records.check({"write_id": write.id})
 
 
-@pytest.mark.parametrize("settled", [True, False])  # what is not settled goes on being looked for, in this folder
+@pytest.mark.parametrize("settled", [False, True])
 def test_a_write_that_was_taken_over_while_it_ran_is_told_of(pair: Pair, settled: bool) -> None:
     writes = pair.first.tables_of.late_writes
     write = open_write(str(uuid.uuid4()), "db", pair.first.tables_of.open("db", "t"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,6 +115,54 @@ def test_killed_after_the_commit_keeps_it(lake: Any, table: str) -> None:
     assert lake.rows(table) == before
     assert len(list(lake.table(table).scan().plan_files())) == 1
     assert lake.orphans(table) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_table_that_was_renamed_after_the_commit_keeps_its_files(lake: Any, table: str, is_taken: bool) -> None:
+    """Its name may be another table's by now."""
+    before = lake.rows(table)
+    kill(lake, "after-commit")
+    lake.other.rename_table("db.t", "db.renamed")
+    if is_taken:
+        lake.create("t", [numbers(1000)])
+    committed = lake.files(table)
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "COMMITTED"
+    assert lake.files(table) == committed
+    assert lake.rows("renamed") == before
+
+
+@pytest.mark.slow
+def test_what_was_not_committed_to_a_renamed_table_goes(lake: Any, table: str) -> None:
+    before, files = lake.rows(table), lake.files(table)
+    kill(lake, "before-commit")
+    lake.other.rename_table("db.t", "db.renamed")
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "ABORTED"
+    assert lake.files(table) == files
+    assert lake.rows("renamed") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_that_was_unregistered_after_the_commit_keeps_its_files(lake: Any, table: str, packed: bool) -> None:
+    """Also where its metadata file is compressed."""
+    before = lake.rows(table)
+    kill(lake, "after-commit")
+    last = lake.table(table).metadata_location.removeprefix("file://")
+    lake.other.drop_table("db.t")
+    if packed:
+        plain = Path(last)
+        last = last.replace(".metadata.json", ".gz.metadata.json")
+        Path(last).write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    committed = lake.files(table)
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "COMMITTED"
+    assert lake.files(table) == committed
+    lake.other.register_table("db.again", f"file://{last}")
+    assert lake.rows("again") == before
 
 
 @pytest.mark.slow

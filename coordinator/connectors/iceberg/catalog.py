@@ -23,6 +23,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from coordinator.connectors.iceberg.background import Background
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.locations import (
     LOCATION_PROPERTIES,
@@ -69,11 +70,12 @@ class TableCatalog:
         self.settings = settings
         self.work = WorkPlace(settings.catalog, settings.journal_file)
         self.unfinished = UnfinishedTables(self.work)
-        self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
+        self.background = Background()
+        self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time, self.background)
         self.open_commits = OpenCommits(self.work)
         self.open_writes = OpenWrites(self.work)
         quiet = settings.unfinished_quiet_time
-        self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED)
+        self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED, self.background)
         self.first_looks: dict[str, float] = {}
         """When calls that were taken over were first looked at, by this machine's clock."""
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
