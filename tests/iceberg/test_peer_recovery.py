@@ -395,12 +395,18 @@ def test_a_table_that_was_being_filled_goes_and_gets_no_name(pair: Pair) -> None
     assert pair.lake.connector.tables("db") == ["t", "u"]
 
 
+def empty_table(pair: Pair, placed: bool) -> TableCreation:
+    """``placed``: in a folder that the user chose."""
+    return replace(EMPTY, properties={"location": f"file://{pair.lake.home}/wh/db/chosen"} if placed else {})
+
+
+@pytest.mark.parametrize("placed", [False, True])
 @pytest.mark.parametrize("named", [False, True])
 def test_the_first_metadata_of_a_table_that_was_killed_goes(
-    pair: Pair, named: bool, monkeypatch: pytest.MonkeyPatch
+    pair: Pair, named: bool, placed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before the catalog names the file, and right after: nobody has seen the table."""
-    files, catalog = pair.lake.files(""), pair.first.tables_of
+    files, catalog, creation = pair.lake.files(""), pair.first.tables_of, empty_table(pair, placed)
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -411,34 +417,41 @@ def test_the_first_metadata_of_a_table_that_was_killed_goes(
         else:
             patch.setattr(metadata_files, "write_metadata", after(metadata_files.write_metadata, die))
         patch.setattr(ddl, "remove_unfinished", die)
-        pair.lake.change(EMPTY)
+        pair.lake.change(creation)
     assert len(pair.lake.files("") - files) == 1
     assert pair.settle() == []
     pair.end_first()
     pair.second.tables_of.late_files._quiet_seconds = 0.2
-    (gone,) = pair.settle()
-    assert (gone.table, gone.outcome) == ("fresh", "ABORTED")
+    *of_its_file, gone = sorted(pair.settle(), key=lambda each: each.table == "fresh")
+    assert (gone.table, gone.outcome, len(of_its_file)) == ("fresh", "ABORTED", placed and not named)
     eventually(lambda: not pair.open() and pair.lake.files("") == files)
     pair.wake_first()
-    pair.lake.change(EMPTY)
-    pair.lake.change(replace(EMPTY, if_not_exists=True))
+    pair.lake.change(creation)
+    pair.lake.change(replace(creation, if_not_exists=True))
     with pytest.raises(ProcessionError) as failure:
-        pair.lake.change(EMPTY)
+        pair.lake.change(creation)
     assert failure.value.code is ErrorCode.ALREADY_EXISTS
     assert catalog.tables("db") == ["fresh", "t", "u"]
     assert not pair.open()
 
 
-def test_a_suspended_creation_that_was_taken_over_makes_no_table(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("point", ["written", "placed", "checked"])
+def test_a_suspended_creation_that_was_taken_over_makes_no_table(
+    pair: Pair, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It goes on after its file was removed, and has the catalog name it: under a name that it takes back."""
     files, pair.second.tables_of.late_files._quiet_seconds = pair.lake.files(""), 0.2
-    write = metadata_files.write_metadata
-    monkeypatch.setattr(metadata_files, "write_metadata", after(write, once(pair.suspended)))
+    write, commits = metadata_files.write_metadata, pair.first.tables_of.open_commits
+    creation = empty_table(pair, point != "written")
+    if point == "checked":
+        monkeypatch.setattr(commits, "check", after(commits.check, once(pair.suspended)))
+    else:
+        monkeypatch.setattr(metadata_files, "write_metadata", after(write, once(pair.suspended)))
     with pytest.raises(NotCommittedError, match="took this one for gone"):
-        pair.lake.change(EMPTY)
+        pair.lake.change(creation)
     eventually(lambda: not pair.open() and pair.lake.files("") == files)
     assert [name for _, name in pair.first.tables_of.client().list_tables(("db",))] == ["t", "u"]
-    pair.lake.change(EMPTY)
+    pair.lake.change(creation)
     assert pair.lake.table("fresh").scan().to_arrow().num_rows == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -102,6 +103,29 @@ def test_a_new_table_that_was_never_named_leaves_nothing(lake: Any, table: str, 
     assert recover(lake.connector.tables_of, lake.connector.journal) == []
     lake.change(TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {}, if_not_exists=True))
     assert lake.table("fresh").scan().to_arrow().num_rows == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("point", "outcome"),
+    [("staged-placed-table", "ABORTED"), ("named-placed-table", "COMMITTED"), ("renamed", "COMMITTED")],
+)
+def test_of_a_new_table_in_a_folder_of_the_users_exactly_its_file_goes(
+    lake: Any, table: str, point: str, outcome: str
+) -> None:
+    """Whatever else came there meanwhile is not touched; nor is the file of a table that has another name by now."""
+    kill(lake, point.replace("renamed", "named-placed-table"))
+    (first,) = (lake.home / "chosen").rglob("*.metadata.json")
+    other = first.with_name(f"00000-{uuid.uuid4()}.metadata.json")
+    other.write_text("{}")
+    if point == "renamed":
+        lake.other.rename_table("db.fresh", "db.renamed")
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == outcome
+    assert (first.exists(), other.exists()) == (outcome == "COMMITTED", True)
+    assert recover(lake.connector.tables_of, lake.connector.journal) == []
+    if outcome == "COMMITTED":
+        assert lake.table("fresh" if point != "renamed" else point).scan().to_arrow().num_rows == 0
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.maintenance.shared_folders import tables_near
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
@@ -30,7 +31,7 @@ from coordinator.connectors.iceberg.rewrite.committing.landed import (
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
-from coordinator.connectors.iceberg.tables.uncommitted_metadata import never_landed, with_manifests
+from coordinator.connectors.iceberg.tables.uncommitted_metadata import names, never_landed, with_manifests
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
 
@@ -73,7 +74,11 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
     try:
         with mapped(f"{commit.schema}.{commit.table}"):
             table = catalog.load(commit.schema, commit.table)
-            if table is not None and never_landed(table, commit.location, commit.base):
+            if not commit.base:
+                if not _is_named(catalog, commit, table):
+                    delete_files(catalog.file_io(commit.location), [commit.location])
+                    outcome = "ABORTED"
+            elif table is not None and never_landed(table, commit.location, commit.base):
                 if catalog.work.shared is not None and not _bar(catalog, commit):
                     return _recover_commit(catalog, commit)
                 delete_files(table.io, with_manifests(table, commit.location, commit.base))
@@ -82,6 +87,16 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
         return Recovered(commit.location, commit.schema, commit.table, "POSTPONED", error.message)
     catalog.open_commits.over(commit.location)
     return Recovered(commit.location, commit.schema, commit.table, outcome)
+
+
+def _is_named(catalog: TableCatalog, commit: OpenCommit, table: Table | None) -> bool:
+    """Whether a table has the file as its first one, under the name that it was made for or another.
+
+    In a folder that a user chose there may be files of anybody's beside it.
+    """
+    near = tables_near(catalog, [commit.location.rpartition("/")[0]])
+    found = (table, *(catalog.load(*name) for name in near))
+    return any(one is not None and names(one, commit.location) for one in found)
 
 
 def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
