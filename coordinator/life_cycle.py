@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 
 from coordinator.parts import Parts
-from coordinator.recovering import open_catalogs, recovering
+from coordinator.recovering import close_catalogs, open_catalogs, recovering
 from coordinator.values.machine import limit_arenas
 
 Running = Callable[[], AbstractAsyncContextManager[None]]
@@ -45,6 +45,7 @@ async def _started(parts: Parts, maintaining: Running, serving: Running) -> Asyn
         engines.explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(engines.explainer.aclose)
         stack.push_async_callback(planning.checkers.aclose)
+        stack.push_async_callback(asyncio.to_thread, close_catalogs, parts.governed.catalogs)
         await asyncio.to_thread(open_catalogs, parts.governed.catalogs, engines.spark)
         stack.push_async_callback(asyncio.to_thread, engines.spark.stop)
         engines.spark.start()

@@ -32,6 +32,16 @@ def open_catalogs(catalogs: Catalogs, spark: SparkEngine) -> None:
             _log.error("catalog cannot be reached", catalog=name, reason=error.message)
 
 
+def close_catalogs(catalogs: Catalogs) -> None:
+    """End what works on in catalogs by itself; what it has not done the next start does. Blocks for a moment.
+
+    That of a catalog that was dropped ends when it is done.
+    """
+    for connector in catalogs.made():
+        close: Callable[[], None] = getattr(connector, "close", _nothing_to_close)
+        close()
+
+
 @asynccontextmanager
 async def recovering(
     catalogs: Catalogs, spark: SparkEngine, connected: Callable[[], bool], interval: float
@@ -69,3 +79,7 @@ async def recovering(
 
 def _nothing_to_recover(_end_write: Callable[[str], bool]) -> Iterable[object]:
     return ()
+
+
+def _nothing_to_close() -> None:
+    pass

@@ -226,8 +226,10 @@ def looked_for_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path)
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    lake = Lake(tmp_path)
+    yield lake
+    lake.connector.close()
 
 
 class HiveLake(Lake):

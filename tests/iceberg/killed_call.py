@@ -38,14 +38,14 @@ def arm(lake: Any, point: str) -> None:
         lake.workers.before = lambda kernel, number: die() if kernel.startswith("join") else None
     elif point == "before-commit":
         journal.committing = then_die(journal.committing)
-    elif point in {"staged", "staged-delete", "staged-table"}:
+    elif point in {"staged", "staged-delete", "staged-table", "staged-placed-table"}:
         # The new metadata file is written, the swap is not made.
         import coordinator.connectors.iceberg.manifests.metadata_files as metadata_files
 
         metadata_files.write_metadata = then_die(metadata_files.write_metadata)
     elif point == "after-commit":
         journal.close = lambda *args: die()
-    elif point == "named-delete":
+    elif point in {"named-delete", "named-placed-table"}:
         lake.connector.tables_of.open_commits.over = lambda _location: die()
     elif point == "named-table":
         lake.connector.tables_of.unfinished.close = lambda *_key: die()
@@ -64,7 +64,8 @@ def main() -> None:
     lake = conftest.Lake(home, create=False)
     arm(lake, point)
     if point.endswith("-table"):
-        lake.change(TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {}))
+        properties = {"location": f"file://{home}/chosen"} if "placed" in point else {}
+        lake.change(TableCreation("db", "fresh", (NewColumn("id", "bigint"),), properties))
     if point.endswith("-delete"):
         delete_files(lake.connector.tables_of.open("db", "t"), None, {})
     lake.rewrite("t", {"rewrite-all": "true"})

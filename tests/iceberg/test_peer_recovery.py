@@ -95,10 +95,12 @@ class Pair:
 
 
 @pytest.fixture
-def pair(lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def pair(lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     for name in ("t", "u"):
         lake.create(name, [numbers(i * 50) for i in range(6)])
-    return joined(lake, store, lake.connect(), monkeypatch)
+    pair = joined(lake, store, lake.connect(), monkeypatch)
+    yield pair
+    pair.second.close()
 
 
 def joined(lake: Any, store: ClusterStore, second: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> Pair:
@@ -219,6 +221,31 @@ def test_a_suspended_rewrite_commits_nothing_through_a_rest_server(
         assert lake.rows("t") == rows
 
 
+def test_a_rewrite_that_was_suspended_after_its_last_look_is_refused_by_a_rest_server(
+    lake: Any, store: ClusterStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it stood still: the head of the table is another one by then."""
+    lake.create("t", [numbers(i * 50) for i in range(6)])
+    rows = lake.rows("t")
+    with serving(lake.other) as address:
+        lake.connector = over_rest(lake, address)
+        pair = joined(lake, store, over_rest(lake, address), monkeypatch)
+        pair.second.tables_of.settings = replace(pair.second.tables_of.settings, unfinished_quiet_time=0.2)
+
+        def suspended() -> None:
+            pair.end_first()
+            eventually(lambda: pair.settle() == [] and not pair.open() and lake.orphans("t") == set())
+            pair.wake_first()
+
+        at("checked", pair, suspended, monkeypatch)
+        with pytest.raises(ProcessionError) as failure:
+            lake.rewrite("t", {"rewrite-all": "true"})
+        assert failure.value.retriable
+        eventually(lambda: not pair.open() and lake.orphans("t") == set())
+        assert lake.rows("t") == rows
+        assert lake.rewrite("t")["rewritten_rows_count"] == 300
+
+
 def test_a_rewrite_that_landed_stays_when_its_coordinator_was_suspended(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,7 +321,7 @@ def test_whoever_counts_as_gone_begins_and_commits_nothing(pair: Pair, replaced:
         catalog.open_writes.records.check({"write_id": write.id})
 
 
-@pytest.mark.parametrize("settled", [True, False])  # what is not settled goes on being looked for, in this folder
+@pytest.mark.parametrize("settled", [False, True])
 def test_a_write_that_was_taken_over_while_it_ran_is_told_of(pair: Pair, settled: bool) -> None:
     writes = pair.first.tables_of.late_writes
     write = open_write(str(uuid.uuid4()), "db", pair.first.tables_of.open("db", "t"))
@@ -368,12 +395,18 @@ def test_a_table_that_was_being_filled_goes_and_gets_no_name(pair: Pair) -> None
     assert pair.lake.connector.tables("db") == ["t", "u"]
 
 
+def empty_table(pair: Pair, placed: bool) -> TableCreation:
+    """``placed``: in a folder that the user chose."""
+    return replace(EMPTY, properties={"location": f"file://{pair.lake.home}/wh/db/chosen"} if placed else {})
+
+
+@pytest.mark.parametrize("placed", [False, True])
 @pytest.mark.parametrize("named", [False, True])
 def test_the_first_metadata_of_a_table_that_was_killed_goes(
-    pair: Pair, named: bool, monkeypatch: pytest.MonkeyPatch
+    pair: Pair, named: bool, placed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before the catalog names the file, and right after: nobody has seen the table."""
-    files, catalog = pair.lake.files(""), pair.first.tables_of
+    files, catalog, creation = pair.lake.files(""), pair.first.tables_of, empty_table(pair, placed)
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -384,34 +417,41 @@ def test_the_first_metadata_of_a_table_that_was_killed_goes(
         else:
             patch.setattr(metadata_files, "write_metadata", after(metadata_files.write_metadata, die))
         patch.setattr(ddl, "remove_unfinished", die)
-        pair.lake.change(EMPTY)
+        pair.lake.change(creation)
     assert len(pair.lake.files("") - files) == 1
     assert pair.settle() == []
     pair.end_first()
     pair.second.tables_of.late_files._quiet_seconds = 0.2
-    (gone,) = pair.settle()
-    assert (gone.table, gone.outcome) == ("fresh", "ABORTED")
+    *of_its_file, gone = sorted(pair.settle(), key=lambda each: each.table == "fresh")
+    assert (gone.table, gone.outcome, len(of_its_file)) == ("fresh", "ABORTED", placed and not named)
     eventually(lambda: not pair.open() and pair.lake.files("") == files)
     pair.wake_first()
-    pair.lake.change(EMPTY)
-    pair.lake.change(replace(EMPTY, if_not_exists=True))
+    pair.lake.change(creation)
+    pair.lake.change(replace(creation, if_not_exists=True))
     with pytest.raises(ProcessionError) as failure:
-        pair.lake.change(EMPTY)
+        pair.lake.change(creation)
     assert failure.value.code is ErrorCode.ALREADY_EXISTS
     assert catalog.tables("db") == ["fresh", "t", "u"]
     assert not pair.open()
 
 
-def test_a_suspended_creation_that_was_taken_over_makes_no_table(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("point", ["written", "placed", "checked"])
+def test_a_suspended_creation_that_was_taken_over_makes_no_table(
+    pair: Pair, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It goes on after its file was removed, and has the catalog name it: under a name that it takes back."""
     files, pair.second.tables_of.late_files._quiet_seconds = pair.lake.files(""), 0.2
-    write = metadata_files.write_metadata
-    monkeypatch.setattr(metadata_files, "write_metadata", after(write, once(pair.suspended)))
+    write, commits = metadata_files.write_metadata, pair.first.tables_of.open_commits
+    creation = empty_table(pair, point != "written")
+    if point == "checked":
+        monkeypatch.setattr(commits, "check", after(commits.check, once(pair.suspended)))
+    else:
+        monkeypatch.setattr(metadata_files, "write_metadata", after(write, once(pair.suspended)))
     with pytest.raises(NotCommittedError, match="took this one for gone"):
-        pair.lake.change(EMPTY)
+        pair.lake.change(creation)
     eventually(lambda: not pair.open() and pair.lake.files("") == files)
     assert [name for _, name in pair.first.tables_of.client().list_tables(("db",))] == ["t", "u"]
-    pair.lake.change(EMPTY)
+    pair.lake.change(creation)
     assert pair.lake.table("fresh").scan().to_arrow().num_rows == 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import time
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -104,6 +106,29 @@ def test_a_new_table_that_was_never_named_leaves_nothing(lake: Any, table: str, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("point", "outcome"),
+    [("staged-placed-table", "ABORTED"), ("named-placed-table", "COMMITTED"), ("renamed", "COMMITTED")],
+)
+def test_of_a_new_table_in_a_folder_of_the_users_exactly_its_file_goes(
+    lake: Any, table: str, point: str, outcome: str
+) -> None:
+    """Whatever else came there meanwhile is not touched; nor is the file of a table that has another name by now."""
+    kill(lake, point.replace("renamed", "named-placed-table"))
+    (first,) = (lake.home / "chosen").rglob("*.metadata.json")
+    other = first.with_name(f"00000-{uuid.uuid4()}.metadata.json")
+    other.write_text("{}")
+    if point == "renamed":
+        lake.other.rename_table("db.fresh", "db.renamed")
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == outcome
+    assert (first.exists(), other.exists()) == (outcome == "COMMITTED", True)
+    assert recover(lake.connector.tables_of, lake.connector.journal) == []
+    if outcome == "COMMITTED":
+        assert lake.table("fresh" if point != "renamed" else point).scan().to_arrow().num_rows == 0
+
+
+@pytest.mark.slow
 def test_killed_after_the_commit_keeps_it(lake: Any, table: str) -> None:
     before = lake.rows(table)
     kill(lake, "after-commit")
@@ -114,6 +139,54 @@ def test_killed_after_the_commit_keeps_it(lake: Any, table: str) -> None:
     assert lake.rows(table) == before
     assert len(list(lake.table(table).scan().plan_files())) == 1
     assert lake.orphans(table) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_table_that_was_renamed_after_the_commit_keeps_its_files(lake: Any, table: str, is_taken: bool) -> None:
+    """Its name may be another table's by now."""
+    before = lake.rows(table)
+    kill(lake, "after-commit")
+    lake.other.rename_table("db.t", "db.renamed")
+    if is_taken:
+        lake.create("t", [numbers(1000)])
+    committed = lake.files(table)
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "COMMITTED"
+    assert lake.files(table) == committed
+    assert lake.rows("renamed") == before
+
+
+@pytest.mark.slow
+def test_what_was_not_committed_to_a_renamed_table_goes(lake: Any, table: str) -> None:
+    before, files = lake.rows(table), lake.files(table)
+    kill(lake, "before-commit")
+    lake.other.rename_table("db.t", "db.renamed")
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "ABORTED"
+    assert lake.files(table) == files
+    assert lake.rows("renamed") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_that_was_unregistered_after_the_commit_keeps_its_files(lake: Any, table: str, packed: bool) -> None:
+    """Also where its metadata file is compressed."""
+    before = lake.rows(table)
+    kill(lake, "after-commit")
+    last = lake.table(table).metadata_location.removeprefix("file://")
+    lake.other.drop_table("db.t")
+    if packed:
+        plain = Path(last)
+        last = last.replace(".metadata.json", ".gz.metadata.json")
+        Path(last).write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    committed = lake.files(table)
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "COMMITTED"
+    assert lake.files(table) == committed
+    lake.other.register_table("db.again", f"file://{last}")
+    assert lake.rows("again") == before
 
 
 @pytest.mark.slow

@@ -38,7 +38,10 @@ def over(lake: Any, habits: Habits, **given: str) -> Iterator[None]:
         } | {name: value.replace("ADDRESS", address) for name, value in given.items()}
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
         lake.connector = IcebergConnector("lab", properties)
-        yield
+        try:
+            yield
+        finally:
+            lake.connector.close()
 
 
 @pytest.fixture(autouse=True)

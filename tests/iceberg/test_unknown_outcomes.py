@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from coordinator.connectors.iceberg.rewrite.committing import unknown_outcomes
 from shared.errors import ErrorCode, ProcessionError
 
 pytestmark = pytest.mark.slow
@@ -57,6 +59,7 @@ def lose_answers(lake: Any, monkeypatch: Any, *, landed: bool) -> None:
     monkeypatch.setattr(catalog, "commit_table", lost)
 
 
+@pytest.mark.usefixtures("looked_for_soon")
 @pytest.mark.parametrize(
     ("name", "landed"),
     [*((name, True) for name in CALLS), *((name, False) for name in ("rewrite_manifests", "convert_equality_deletes"))],
@@ -82,3 +85,42 @@ def test_no_file_of_the_table_goes(lake: Any, staged: int, monkeypatch: Any, nam
     days = {1, 2} if name == "expire_partitions" and landed else {0, 1, 2}
     days |= {5} if name == "cherrypick_snapshot" and landed else set()
     assert left == {i for n in days for i in range(n * 10, n * 10 + 10)} - {3}
+
+
+@pytest.mark.usefixtures("looked_for_soon")
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_conversion_is_settled_once_the_catalog_answers(
+    lake: Any, staged: int, monkeypatch: pytest.MonkeyPatch, landed: bool
+) -> None:
+    """The catalog is away when it is asked whether the commit landed, and for a while after that."""
+    catalog = type(lake.other)
+    commit, load = catalog.commit_table, catalog.load_table
+    answers: list[bool] = []
+
+    def away(*_args: Any, **_named: Any) -> Any:
+        raise ConnectionError("connection reset by peer")
+
+    def no_answer(*arguments: Any) -> Any:
+        if answers:  # the connector's own catalog has kept this function
+            return commit(*arguments)
+        answers.append(True)
+        if landed:
+            commit(*arguments)
+        monkeypatch.setattr(catalog, "load_table", away)
+        return away()
+
+    monkeypatch.setattr(unknown_outcomes, "_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(catalog, "commit_table", no_answer)
+    with pytest.raises(ProcessionError, match="unknown whether the commit landed"):
+        lake.call("convert_equality_deletes", schema="db", table_name="t")
+    (entry,) = lake.connector.journal.open_entries("lab")
+    monkeypatch.setattr(catalog, "load_table", load)
+    deadline = time.monotonic() + 20
+    while lake.connector.journal.open_entries("lab") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert lake.connector.journal.entry(entry.call_id).state == ("COMMITTED" if landed else "ABORTED")
+    broken = lake.call("validate_files", schema="db", table_name="t", check_footers=True).rows
+    assert [row for row in broken if "gone" not in row[0]] == []
+    assert {file for file in lake.orphans("t") if entry.call_id in file} == set()
+    lake.rewrite("t", {"rewrite-all": "true"})
+    assert {row[0] for row in lake.rows("t")} == set(range(30)) - {3}

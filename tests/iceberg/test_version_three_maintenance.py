@@ -11,6 +11,7 @@ from pyiceberg.table.snapshots import Operation
 
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
+from coordinator.connectors.iceberg.snapshots.same_files import SameFiles
 
 
 @pytest.fixture
@@ -57,6 +58,20 @@ def test_manifests_are_joined_with_vectors_and_row_ids_kept(fx: Any, java_rows: 
     call(fx, "remove_dangling_deletes", name)
     data = fx.other.load_table(f"fx.{name}").scan().to_arrow()
     assert java_rows.found(data) == java_rows.expected(fx.home, name, data.schema)
+
+
+def test_a_head_that_changes_nothing_keeps_row_ids(fx: Any, java_rows: Any) -> None:
+    """What refuses a commit that a server may still hold."""
+    before, table = lineage(fx, "v3_dv"), fx.connector.tables_of.open("fx", "v3_dv")
+    head, following = table.metadata.current_snapshot_id, table.metadata.next_row_id
+    transaction = table.transaction()
+    SameFiles(transaction, {"procession.recovered-commit": "some-call"}).commit()
+    transaction.commit_transaction()
+    after = fx.other.load_table("fx.v3_dv")
+    assert after.current_snapshot().parent_snapshot_id == head
+    assert (lineage(fx, "v3_dv"), after.metadata.next_row_id) == (before, following)
+    data = after.scan().to_arrow()
+    assert java_rows.found(data) == java_rows.expected(fx.home, "v3_dv", data.schema)
 
 
 def test_files_are_dropped_and_the_rest_keeps_its_row_ids(fx: Any) -> None:

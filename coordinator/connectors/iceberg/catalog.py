@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
@@ -23,6 +23,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from coordinator.connectors.iceberg.background import Background
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.locations import (
     LOCATION_PROPERTIES,
@@ -37,6 +38,7 @@ from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.shared_models import share_models
 from coordinator.connectors.iceberg.snapshots.summary import with_texts
+from coordinator.connectors.iceberg.sql_catalog import sql_catalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
@@ -68,11 +70,12 @@ class TableCatalog:
         self.settings = settings
         self.work = WorkPlace(settings.catalog, settings.journal_file)
         self.unfinished = UnfinishedTables(self.work)
-        self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
+        self.background = Background()
+        self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time, self.background)
         self.open_commits = OpenCommits(self.work)
         self.open_writes = OpenWrites(self.work)
         quiet = settings.unfinished_quiet_time
-        self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED)
+        self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED, self.background)
         self.first_looks: dict[str, float] = {}
         """When calls that were taken over were first looked at, by this machine's clock."""
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
@@ -294,7 +297,7 @@ def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
         case "rest":
             return ServedCatalog(settings.catalog, **properties)
         case _:
-            return load_catalog(settings.catalog, **properties)
+            return sql_catalog(settings.catalog, properties)
 
 
 def _read(catalog: Catalog, identifier: Identifier) -> Table:

@@ -184,6 +184,10 @@ class IcebergConnector:
         take_over(self.tables_of.work, self._records)
         return recover(self.tables_of, self.journal, end_write)
 
+    def close(self) -> None:
+        """End what runs in the background; what it left open is for the next start. Blocks for a moment."""
+        self.tables_of.background.end()
+
     def share_work(self, shared: SharedWork) -> None:
         """Keep the journal in a database that several coordinators share. Raises ProcessionError.
 

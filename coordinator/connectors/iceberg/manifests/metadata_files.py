@@ -40,8 +40,11 @@ _BY_ID = {
 class CommitRecord(Protocol):
     """Where commits that are under way are recorded."""
 
-    def begun(self, table: Identifier, location: str, base: str) -> None:
-        """Before the metadata file at ``location``, which replaces ``base``, exists."""
+    def begun(self, table: Identifier, location: str, base: str) -> bool:
+        """Before the metadata file at ``location`` exists, which replaces ``base``, or is a table's first one ("").
+
+        Whether it is recorded: of some first ones the folder is.
+        """
 
     def check(self, location: str | None, calls: Collection[str]) -> None:
         """Right before the catalog is asked for a commit, of ``calls`` if those are said: raises when it must not."""
@@ -63,11 +66,11 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
 
         def write(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
             table: Identifier | None = getattr(under_way, "table", None)
-            if table is not None and metadata.metadata_log:
-                record.begun(table, metadata_path, metadata.metadata_log[-1].metadata_file)
+            base = metadata.metadata_log[-1].metadata_file if metadata.metadata_log else ""
+            under_way.recorded = table is not None and record.begun(table, metadata_path, base)
             under_way.file = io, metadata_path
             write_metadata(metadata, io, metadata_path)
-            if table is not None and metadata.metadata_log:
+            if under_way.recorded:
                 record.check(metadata_path, under_way.calls)
 
         catalog._write_metadata = write  # type: ignore[method-assign]
@@ -78,8 +81,8 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
 
 def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRecord) -> Callable[..., T]:
     def tidy_commit(*arguments: object, **named: object) -> T:
-        under_way.file = None
-        under_way.table = arguments[0].name() if arguments and isinstance(arguments[0], Table) else None
+        under_way.file, under_way.recorded = None, False
+        under_way.table = _name_of(arguments)
         under_way.calls = _calls_of(arguments)
         try:
             answer = commit(*arguments, **named)
@@ -94,6 +97,17 @@ def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRe
         return answer
 
     return tidy_commit
+
+
+def _name_of(arguments: Sequence[object]) -> Identifier | None:
+    """Of the table that is committed to, or the one that is made."""
+    match arguments:
+        case (Table() as table, *_):
+            return table.name()
+        case (tuple() as name, *_):
+            return name
+        case _:
+            return None
 
 
 def _checked(commit: Callable[..., T], record: CommitRecord) -> Callable[..., T]:
@@ -113,7 +127,7 @@ def _calls_of(arguments: Sequence[object]) -> list[str]:
 
 
 def _over(under_way: threading.local, record: CommitRecord) -> None:
-    if under_way.table is not None and under_way.file is not None:
+    if under_way.recorded and under_way.file is not None:
         record.over(under_way.file[1])
 
 

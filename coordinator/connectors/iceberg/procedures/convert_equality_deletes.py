@@ -14,8 +14,10 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.rewrite.committing.commit import snapshot_after
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.committing.recovery import sweep
+from coordinator.connectors.iceberg.rewrite.committing.unknown_outcomes import settle_later
 from coordinator.connectors.iceberg.rewrite.equality_conversion import (
     Conversion,
     NewDeletes,
@@ -30,7 +32,6 @@ from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDele
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.tables.work_records import TakenOverError
 from coordinator.kernels.tasks import POSITIONS, PositionFiles
-from shared.errors import ErrorCode
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 from shared.spi.procedure_arguments import Declared, declared_arguments
 
@@ -91,12 +92,13 @@ def answer(call: Call[Arguments]) -> Rows:
         journal.committing(call_id, [file.file_path for file in made.files])
         _commit(call, table, conversion, made, call_id)
     except CommitOutcomeUnknownError:
+        settle_later(call.catalog, journal, call_id)
         raise
     except TakenOverError:
         if journal.settled_by_another(call_id) == "ABORTED":
             sweep(table.io, entry, None, None)
         raise
-    except BaseException:
+    except Exception:
         sweep(table.io, entry, None, None)
         journal.close(call_id, "ABORTED")
         raise
@@ -143,8 +145,4 @@ def _commit(call: Call[Arguments], table: Table, conversion: Conversion, made: N
     except _CERTAIN:
         raise
     except Exception as error:
-        if landed_snapshot(call.catalog.open(call.schema, call.table), call_id) is None:
-            raise CommitOutcomeUnknownError(
-                ErrorCode.PROCEDURE_CALL_FAILED,
-                f"It is unknown whether the commit landed ({type(error).__name__}: {error}); its files are kept",
-            ) from error
+        snapshot_after(call.catalog, call.schema, call.table, call_id, error)

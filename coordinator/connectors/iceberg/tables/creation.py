@@ -153,13 +153,13 @@ def _recorded(catalog: TableCatalog, table: UnfinishedTable) -> Iterator[None]:
     catalog.unfinished.close(record.schema, record.name)  # of an unknown outcome it is the next start's
 
 
-def needs_hiding(catalog: TableCatalog, new: NewTable) -> bool:
+def needs_hiding(catalog: TableCatalog) -> bool:
     """Whether an empty table has another name until its coordinator is known to have it still.
 
     With several coordinators, one that was only suspended may make a table whose file another has removed: that one
     is then hidden, and gets no name.
     """
-    return catalog.work.shared is not None and new.location is None and isinstance(catalog.client(), MetastoreCatalog)
+    return catalog.work.shared is not None and isinstance(catalog.client(), MetastoreCatalog)
 
 
 def made_by_server(client: Catalog, version: int) -> bool:

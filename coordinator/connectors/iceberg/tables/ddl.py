@@ -210,7 +210,7 @@ def _refuse_others(catalog: TableCatalog, schema: str) -> None:
 
 def _create_table(catalog: TableCatalog, change: TableCreation, context: ProcedureContext) -> None:
     new = new_table(change)
-    if needs_hiding(catalog, new) or not made_by_server(catalog.client(), new.version):
+    if needs_hiding(catalog) or not made_by_server(catalog.client(), new.version):
         _create_hidden(catalog, new, change, context)
         return
     try:
@@ -310,9 +310,9 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
 
 
 def _forget_taken_over(catalog: TableCatalog, schema: str, name: str) -> bool:
-    """Take away the name of a table that was made after another coordinator had removed its folder."""
+    """Take away the name of a table that was made after another coordinator had removed its files."""
     try:
-        if not catalog.unfinished.records.taken_over(catalog.unfinished.key(schema, name)):
+        if catalog.unfinished.records.is_mine(catalog.unfinished.key(schema, name)):
             return False
         with mapped(f"{schema}.{name}"):
             catalog.client().drop_table((*schema.split("."), name))

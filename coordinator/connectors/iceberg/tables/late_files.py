@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pyiceberg.io import FileIO
 
+from coordinator.connectors.iceberg.background import Background
 from coordinator.connectors.iceberg.maintenance.file_deletion import delete_all
 from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.paths import local_path
@@ -48,12 +49,15 @@ class LateFiles:
     Their records stay open until then, so that the next start goes on where this process ended.
     """
 
-    def __init__(self, unfinished: UnfinishedTables, quiet_seconds: float) -> None:
+    def __init__(
+        self, unfinished: UnfinishedTables, quiet_seconds: float, background: Background | None = None
+    ) -> None:
         self._unfinished = unfinished
         self._quiet_seconds = quiet_seconds
         self._first_barrier = min(_FIRST_BARRIER_SECONDS, quiet_seconds)
         self._watched: list[_Watched] = []
         self._attempts: list[Callable[[], bool]] = []
+        self._background = background or Background()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -81,8 +85,7 @@ class LateFiles:
 
     def _begin(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="late-files", daemon=True)
-            self._thread.start()
+            self._thread = self._background.begin("late-files", self._run)
 
     def _run(self) -> None:
         tried = time.monotonic()
@@ -97,7 +100,8 @@ class LateFiles:
                 self._forget([], [attempt for attempt in attempts if attempt()])
             self._forget([one for one in watched if self._look(one)], [])
             fresh = any(time.monotonic() - one.quiet_since < self._quiet_seconds / 6 for one in watched)
-            time.sleep(_SOON_SECONDS if fresh else min(_LATER_SECONDS, self._quiet_seconds / 6))
+            if self._background.wait(_SOON_SECONDS if fresh else min(_LATER_SECONDS, self._quiet_seconds / 6)):
+                return
 
     def _forget(self, watched: list[_Watched], attempts: list[Callable[[], bool]]) -> None:
         with self._lock:

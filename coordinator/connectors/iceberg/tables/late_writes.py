@@ -17,6 +17,7 @@ from functools import partial
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.background import Background
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, NotCommittedError
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite, OpenWrites
 from coordinator.connectors.iceberg.tables.write_leftovers import remove_all, remove_leftovers
@@ -59,6 +60,7 @@ class LateWrites:
         find: Callable[[str, str], Table],
         io: Callable[[str], FileIO],
         unseen: str,
+        background: Background | None = None,
     ) -> None:
         self._records = records
         self._quiet_seconds = quiet_seconds
@@ -75,6 +77,8 @@ class LateWrites:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._background = background or Background()
+        self._background.wake_at_end(self._wake.set)
 
     @contextlib.contextmanager
     def recorded(self, write: OpenWrite, end: Callable[[], bool]) -> Iterator[None]:
@@ -151,15 +155,14 @@ class LateWrites:
         with self._lock:
             self._failed += failed
             if self._failed and self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="late-writes", daemon=True)
-                self._thread.start()
+                self._thread = self._background.begin("late-writes", self._run)
         self._wake.set()
 
     def _run(self) -> None:
         while True:
             self._wake.clear()
             with self._lock:
-                if not self._failed:
+                if not self._failed or self._background.ended:
                     self._thread = None
                     return
                 waiting = list(self._failed)

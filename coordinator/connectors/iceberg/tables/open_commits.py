@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace, WorkRecords, shared_form
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +30,10 @@ shared_form(_COMMITS)
 
 @dataclass(frozen=True, slots=True)
 class OpenCommit:
-    """``location`` is the metadata file that is written, ``base`` the one that it takes the place of."""
+    """``location`` is the metadata file that is written, ``base`` the one that it takes the place of.
+
+    Empty for the first one of a table, in a folder that a user chose.
+    """
 
     location: str
     schema: str
@@ -46,8 +50,10 @@ class OpenCommits:
         """Raises when the call of an id, which is about to commit, is another coordinator's by now."""
         self._catalog = place.catalog
 
-    def begun(self, table: tuple[str, ...], location: str, base: str) -> None:
-        """Implements ``CommitRecord``."""
+    def begun(self, table: tuple[str, ...], location: str, base: str) -> bool:
+        """Implements ``CommitRecord``: what is below a folder made for one table goes with that."""
+        if not base and is_own_folder(location.rpartition("/metadata/")[0]):
+            return False
         row = {
             "location": location,
             "catalog": self._catalog,
@@ -56,6 +62,7 @@ class OpenCommits:
             "base": base,
         }
         self.records.add(row)
+        return True
 
     def check(self, location: str | None, calls: Collection[str]) -> None:
         """Implements ``CommitRecord``."""

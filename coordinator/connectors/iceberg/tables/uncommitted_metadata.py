@@ -31,6 +31,11 @@ def never_landed(table: Table, location: str, base: str | None) -> bool:
     return normalize(location) not in known and base is not None and normalize(base) in known
 
 
+def names(table: Table, location: str) -> bool:
+    """Whether the metadata file is the table's, or was."""
+    return normalize(location) in _known(table)
+
+
 def of_ended_writes(table: Table, ids: Collection[str], since: datetime) -> Iterator[str]:
     """Metadata files with a snapshot of one of the writes ``ids``, which commit nothing any more, and never did.
 

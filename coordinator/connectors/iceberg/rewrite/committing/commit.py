@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Transaction
+from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
-from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot
+from coordinator.connectors.iceberg.rewrite.committing.landed import landed_snapshot
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.snapshots.replace import Carried, ReplaceFiles
@@ -94,19 +96,24 @@ def _stage(
 
 
 def _resolved(catalog: TableCatalog, rewrite: Rewrite, attempts: int, error: Exception) -> Committed:
-    """After an error that says nothing about the outcome: look whether our snapshot is there."""
+    snapshot = snapshot_after(catalog, rewrite.target.schema, rewrite.target.table, rewrite.call_id, error)
+    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    return Committed(snapshot.snapshot_id, int(summary.get("removed-delete-files", "0")), attempts + 1)
+
+
+def snapshot_after(catalog: TableCatalog, schema: str, name: str, call_id: str, error: Exception) -> Snapshot:
+    """After an error that says nothing about the outcome: the call's snapshot, if it is there within moments.
+
+    Raises CommitOutcomeUnknownError.
+    """
     for wait in _LOOK_AGAIN_SECONDS:
         time.sleep(wait)
-        try:
-            table = catalog.open(rewrite.target.schema, rewrite.target.table)
-        except ProcessionError:
-            continue
-        snapshot = landed_snapshot(table, rewrite.call_id)
-        if snapshot is not None and snapshot.summary is not None:
-            removed = snapshot.summary.additional_properties.get("removed-delete-files", "0")
-            return Committed(snapshot.snapshot_id, int(removed), attempts + 1)
+        with suppress(ProcessionError):
+            snapshot = landed_snapshot(catalog.open(schema, name), call_id)
+            if snapshot is not None:
+                return snapshot
     raise CommitOutcomeUnknownError(
         ErrorCode.PROCEDURE_CALL_FAILED,
         f"It is unknown whether the commit landed ({type(error).__name__}: {error}); its files are kept, and "
-        f"snapshots of the table tell by {rewrite.call_id}",
+        f"snapshots of the table tell by {call_id}",
     ) from error

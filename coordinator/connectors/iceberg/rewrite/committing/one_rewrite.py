@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, NotCommittedError, mapped
 from coordinator.connectors.iceberg.rewrite.committing.carried_deletes import DeleteCarrier, moved_rows
 from coordinator.connectors.iceberg.rewrite.committing.commit import commit_rewrite
 from coordinator.connectors.iceberg.rewrite.committing.journaled_call import Stage
+from coordinator.connectors.iceberg.rewrite.committing.landed import landed_snapshot
 from coordinator.connectors.iceberg.rewrite.committing.partial_progress import Row
-from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.committing.recovery import sweep
 from coordinator.connectors.iceberg.rewrite.committing.unknown_outcomes import settle_later
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite, new_data_files
 from coordinator.connectors.iceberg.rewrite.writing.packing import write_packed
@@ -46,7 +47,7 @@ def finish_rewrite(
         landed = commit_rewrite(catalog, rewrite, added, carrier.carry, context.session.query_id)
     except CommitOutcomeUnknownError:
         rewrite.call.stage = Stage.UNKNOWN
-        settle_later(catalog, rewrite)
+        settle_later(catalog, journal, rewrite.call_id)
         raise
     rewrite.call.stage = Stage.COMMITTED
     if landed.attempts > 1 or rewrite.call.attempts_lost:
@@ -81,9 +82,7 @@ def undo_rewrite(catalog: TableCatalog, rewrite: Rewrite) -> None:
 
 
 def _later(step: Callable[[TableCatalog, Rewrite], None], catalog: TableCatalog, rewrite: Rewrite) -> None:
-    again = threading.Timer(_WORKERS_GONE_SECONDS, step, (catalog, rewrite))
-    again.daemon = True
-    again.start()
+    catalog.background.later(_WORKERS_GONE_SECONDS, "late-rewrite", partial(step, catalog, rewrite))
 
 
 def _remove_late_files(catalog: TableCatalog, rewrite: Rewrite) -> None:

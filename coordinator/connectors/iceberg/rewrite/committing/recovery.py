@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import json
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Literal
 
-from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.maintenance.shared_folders import tables_near
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
-from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
 from coordinator.connectors.iceberg.paths import normalize
-from coordinator.connectors.iceberg.properties import pyiceberg_properties
+from coordinator.connectors.iceberg.rewrite.committing.fencing import refuse_late
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.committing.landed import (
+    landed_snapshot,
+    manifest_lists,
+    may_live_elsewhere,
+    table_of_call,
+)
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
-from coordinator.connectors.iceberg.tables.uncommitted_metadata import never_landed, with_manifests
+from coordinator.connectors.iceberg.tables.uncommitted_metadata import names, never_landed, with_manifests
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
 
-_RECOVERED = "procession.recovered-commit"
+_LOG = logging.getLogger(__name__)
 _WORKERS_GONE_SECONDS = 10.0
 
 
@@ -67,7 +74,11 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
     try:
         with mapped(f"{commit.schema}.{commit.table}"):
             table = catalog.load(commit.schema, commit.table)
-            if table is not None and never_landed(table, commit.location, commit.base):
+            if not commit.base:
+                if not _is_named(catalog, commit, table):
+                    delete_files(catalog.file_io(commit.location), [commit.location])
+                    outcome = "ABORTED"
+            elif table is not None and never_landed(table, commit.location, commit.base):
                 if catalog.work.shared is not None and not _bar(catalog, commit):
                     return _recover_commit(catalog, commit)
                 delete_files(table.io, with_manifests(table, commit.location, commit.base))
@@ -78,6 +89,16 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
     return Recovered(commit.location, commit.schema, commit.table, outcome)
 
 
+def _is_named(catalog: TableCatalog, commit: OpenCommit, table: Table | None) -> bool:
+    """Whether a table has the file as its first one, under the name that it was made for or another.
+
+    In a folder that a user chose there may be files of anybody's beside it.
+    """
+    near = tables_near(catalog, [commit.location.rpartition("/")[0]])
+    found = (table, *(catalog.load(*name) for name in near))
+    return any(one is not None and names(one, commit.location) for one in found)
+
+
 def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
     """Make what the commit is based on an old version, so that it is refused if it is sent yet; False: it landed.
 
@@ -85,16 +106,8 @@ def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
     """
     table = catalog.open(commit.schema, commit.table)
     if table.metadata_location == commit.base:
-        outdate(table, commit.location.rpartition("/")[2])
+        refuse_late(table, commit.location.rpartition("/")[2])
     return never_landed(catalog.open(commit.schema, commit.table), commit.location, commit.base)
-
-
-def outdate(table: Table, mark: str) -> None:
-    """Two versions of the table that change nothing: what is based on an earlier one is refused."""
-    with table.transaction() as change:
-        change.set_properties({_RECOVERED: mark})
-    with table.transaction() as change:
-        change.remove_properties(_RECOVERED)
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
@@ -139,20 +152,40 @@ def _recover(
     over = _workers_gone(catalog, entry)
     try:
         with mapped(f"{entry.schema}.{entry.table}"):
-            table = catalog.load(entry.schema, entry.table)
-            landed = None if table is None else landed_snapshot(table, entry.call_id)
-            if landed is None and not over and _may_land(catalog, entry):
-                return postponed("its commit may be under way")
-            io = load_file_io(pyiceberg_properties(catalog.settings)) if table is None else table.io
-            sweep(io, entry, table, landed)
+            landed = settle(catalog, entry, may_land=_may_land(catalog, entry), has_waited=over)
     except ProcessionError as error:
         return postponed(error.message)
+    if landed is None:
+        return postponed("its commit may be under way")
     if not over:
         return postponed("its workers may write on for a moment")
-    outcome: Literal["COMMITTED", "ABORTED"] = "ABORTED" if landed is None else "COMMITTED"
+    outcome: Literal["COMMITTED", "ABORTED"] = "COMMITTED" if landed else "ABORTED"
     journal.close(entry.call_id, outcome)
     catalog.first_looks.pop(entry.call_id, None)
     return Recovered(entry.call_id, entry.schema, entry.table, outcome)
+
+
+def settle(catalog: TableCatalog, entry: JournalEntry, *, may_land: bool, has_waited: bool) -> bool | None:
+    """Whether a call's commit landed; what it wrote in vain is removed. None: it has its time yet, and all stays.
+
+    ``may_land``: its request may be under way, and is refused from now on once it ``has_waited``. Raises what reading
+    the table and deleting files raise.
+    """
+    table = table_of_call(catalog, entry)
+    if table is None and may_live_elsewhere(catalog, entry):
+        message = "%s.%s is gone, and the files of call %s stay: its metadata may be in use elsewhere"
+        _LOG.warning(message, entry.schema, entry.table, entry.call_id)
+        return True
+    landed = None if table is None else landed_snapshot(table, entry.call_id)
+    if table is not None and landed is None and may_land:
+        if not has_waited:
+            return None
+        *schema, name = table.name()
+        refuse_late(catalog.open(".".join(schema), name), entry.call_id)
+        table = catalog.open(".".join(schema), name)
+        landed = landed_snapshot(table, entry.call_id)
+    sweep(catalog.file_io(entry.metadata_directory) if table is None else table.io, entry, table, landed)
+    return landed is not None
 
 
 def _folded(entry: Recovered | JournalEntry) -> tuple[str, str]:
@@ -173,15 +206,7 @@ def _workers_gone(catalog: TableCatalog, entry: JournalEntry) -> bool:
 
 def _may_land(catalog: TableCatalog, entry: JournalEntry) -> bool:
     """A server that makes metadata itself takes a commit that fits the table's head, however late it is sent."""
-    return catalog.work.shared is not None and entry.state == "COMMITTING" and catalog.settings.type == "rest"
-
-
-def landed_snapshot(table: Table, call_id: str) -> Snapshot | None:
-    """The snapshot that a call committed, if it is still in the table's metadata."""
-    for snapshot in table.metadata.snapshots:
-        if snapshot.summary is not None and snapshot.summary.additional_properties.get(CALL_ID) == call_id:
-            return snapshot
-    return None
+    return entry.state == "COMMITTING" and catalog.settings.type == "rest"
 
 
 def sweep(io: FileIO, entry: JournalEntry, table: Table | None, landed: Snapshot | None) -> int:
@@ -203,8 +228,9 @@ def _needed(entry: JournalEntry, table: Table | None, landed: Snapshot | None) -
     if table is None:
         return set()
     needed: set[str] = set()
-    snapshots = [landed, table.current_snapshot()] if landed is not None else [table.current_snapshot()]
-    for snapshot in snapshots:
+    # Its own snapshot may have expired by now, with later ones on the files that it added.
+    heads = (table.metadata.snapshot_by_id(ref.snapshot_id) for ref in table.metadata.refs.values())
+    for snapshot in (landed, table.current_snapshot(), *heads):
         if snapshot is None:
             continue
         needed.add(normalize(snapshot.manifest_list))
@@ -244,20 +270,8 @@ def _orphan_metadata(io: FileIO, entry: JournalEntry, table: Table | None, lande
         recent = file.modified is None or file.modified >= oldest
         if not file.location.endswith(".metadata.json") or normalize(file.location) in known or not recent:
             continue
-        lists = _manifest_lists(io, file.location, entry.call_id)
-        if lists and won not in lists:
-            orphans.append(file.location)
+        with suppress(OSError):
+            lists = manifest_lists(io, file.location, entry.call_id)
+            if lists and won not in lists:
+                orphans.append(file.location)
     return orphans
-
-
-def _manifest_lists(io: FileIO, location: str, call_id: str) -> set[str]:
-    """Manifest lists of the call's snapshots in a metadata file; none for a file that is no such JSON."""
-    try:
-        with io.new_input(location).open() as source:
-            raw = source.read()
-        if call_id.encode() not in raw:
-            return set()
-        snapshots = json.loads(raw).get("snapshots", [])
-    except (OSError, ValueError):
-        return set()
-    return {s["manifest-list"] for s in snapshots if s.get("summary", {}).get(CALL_ID) == call_id}

@@ -1,59 +1,68 @@
-"""Rewrites whose commit has an unknown outcome: finished or undone for good once the catalog answers again.
+"""Calls whose commit has an unknown outcome: finished or undone for good once the catalog answers again.
 
 Nobody waits for that: the call has failed, and told so. What this process does not live to do, the next start does.
+A server may still carry out a request that it has: it has its time first, and then the head of the table is moved, so
+that the request is refused.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
+import time
+from dataclasses import dataclass
+from functools import partial
 
 from pyiceberg.catalog import MetastoreCatalog
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.rewrite.committing.journal import JournalEntry
-from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot, outdate, sweep
-from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
-from shared.errors import ProcessionError
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
+from coordinator.connectors.iceberg.rewrite.committing.recovery import settle
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_SECONDS, _TRIES = 10.0, 360
 """An hour."""
 
 
-def settle_later(catalog: TableCatalog, rewrite: Rewrite, tries: int = _TRIES) -> None:
-    """Look again soon, not with a REST server: it takes a commit that fits the table's head, however late."""
-    if tries and isinstance(catalog.client(), MetastoreCatalog):
-        again = threading.Timer(_PAUSE_SECONDS, _settle, (catalog, rewrite, tries - 1))
-        again.daemon = True
-        again.start()
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    catalog: TableCatalog
+    journal: Journal
+    call_id: str
+    since: float
 
 
-def _settle(catalog: TableCatalog, rewrite: Rewrite, tries: int) -> None:
-    call_id, journal = rewrite.call_id, rewrite.call.journal
+def settle_later(catalog: TableCatalog, journal: Journal, call_id: str) -> None:
+    """Look soon, and again, until it can be told."""
+    _again(_Unknown(catalog, journal, call_id, time.monotonic()), _TRIES)
+
+
+def _again(unknown: _Unknown, tries: int) -> None:
+    if tries:
+        step = partial(_settle, unknown, tries - 1)
+        unknown.catalog.background.later(_PAUSE_SECONDS, "unknown-outcome", step)
+
+
+def _settle(unknown: _Unknown, tries: int) -> None:
+    call_id, journal = unknown.call_id, unknown.journal
     try:
-        with mapped(f"{rewrite.target.schema}.{rewrite.target.table}"):
-            entry = journal.entry(call_id)
-            if entry is None or entry.state != "COMMITTING" or journal.settled_by_another(call_id) is not None:
-                return
-            landed = _landed(catalog, rewrite, entry)
+        entry = journal.entry(call_id)
+        if entry is None or entry.state != "COMMITTING" or journal.settled_by_another(call_id) is not None:
+            return
+        with mapped(f"{entry.schema}.{entry.table}"):
+            landed = settle(unknown.catalog, entry, may_land=True, has_waited=_has_waited(unknown))
+        if landed is not None:
             journal.close(call_id, "COMMITTED" if landed else "ABORTED")
-        outcome = "landed" if landed else "is undone"
-        _LOG.warning("The commit of call %s, whose outcome was unknown, %s", call_id, outcome)
-    except ProcessionError as error:
-        _LOG.info("What became of the commit of call %s cannot be told yet: %s", call_id, error.message)
-        settle_later(catalog, rewrite, tries)
+            outcome = "landed" if landed else "is undone"
+            _LOG.warning("The commit of call %s, whose outcome was unknown, %s", call_id, outcome)
+            return
+    except Exception as error:  # the catalog, the storage or the journal may be gone for a while
+        _LOG.info("What became of the commit of call %s cannot be told yet: %s", call_id, error)
+    _again(unknown, tries)
 
 
-def _landed(catalog: TableCatalog, rewrite: Rewrite, entry: JournalEntry) -> bool:
-    """Whether it landed; what it wrote in vain is removed. If it did not, it cannot any more."""
-    table = catalog.load(rewrite.target.schema, rewrite.target.table)
-    if table is not None and table.metadata.table_uuid != rewrite.table.metadata.table_uuid:
-        table = None
-    if table is not None and landed_snapshot(table, entry.call_id) is None:
-        outdate(catalog.open(rewrite.target.schema, rewrite.target.table), entry.call_id)
-        table = catalog.open(rewrite.target.schema, rewrite.target.table)
-    landed = None if table is None else landed_snapshot(table, entry.call_id)
-    sweep(rewrite.table.io, entry, table, landed)
-    return landed is not None
+def _has_waited(unknown: _Unknown) -> bool:
+    """Whether no request is likely to be carried out any more. Catalogs that write metadata hold none."""
+    if isinstance(unknown.catalog.client(), MetastoreCatalog):
+        return True
+    return time.monotonic() - unknown.since >= unknown.catalog.settings.unfinished_quiet_time
