@@ -179,6 +179,7 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
         facts=around.delivery.anyone,
         memory_bytes=settings.planning_memory,
         managed=governed.catalogs.managed,
+        traced=config.tracing.enabled,
     )
     pool = ValidationPool(
         factory,
@@ -249,6 +250,7 @@ def _dispatcher(
             delivery.bus.publish, around.service, hide=around.redact.known, each_creation=delivery.each_creation
         ),
         id_suffix=None if clustering is None else clustering.tokens.suffix,
+        traced=config.tracing.enabled,
     )
 
 

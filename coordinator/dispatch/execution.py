@@ -22,6 +22,7 @@ from coordinator.explain.operators import Operator
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
 from coordinator.vocabulary.trace_context import begin_tracing
+from coordinator.vocabulary.traced_calls import collecting
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
@@ -97,7 +98,7 @@ def start_execution(
         error: ProcessionError | None = None
         begin_tracing(query.id, query.session.traceparent)
         try:
-            with acting_for(query.session):
+            with acting_for(query.session), collecting(query.calls, "dispatch"):
                 _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
         except ProcessionError as raised:
             error = raised

@@ -177,6 +177,22 @@ class ExecutionInfo(EventPart, frozen=True, kw_only=True):
     verdicts: tuple[FragmentVerdictInfo, ...] = ()
 
 
+class TracedCallInfo(EventPart, frozen=True, kw_only=True):
+    """A call of the sidecar, Spark, a catalog or a store: ``parent`` is the ``span_id`` of the call around it.
+
+    ``verb``: plan, check or dispatch. ``error`` is the type of what went wrong.
+    """
+
+    name: str
+    span_id: str
+    parent: str | None = None
+    verb: str
+    start_time: datetime
+    duration: float
+    about: Mapping[str, str] = {}
+    error: str | None = None
+
+
 class _Event(EventPart, frozen=True, kw_only=True, tag_field="eventType"):
     """Base of every event."""
 
@@ -209,6 +225,8 @@ class QueryCompletedEvent(_Event, frozen=True, kw_only=True, tag="queryCompleted
     failure_info: QueryFailureInfo | None = None
     warnings: tuple[EventWarning, ...] = ()
     execution: ExecutionInfo = ExecutionInfo()
+    calls: tuple[TracedCallInfo, ...] = ()
+    """Of other services, where traces are made (ours)."""
 
 
 class ProcedureProgressEvent(_Event, frozen=True, kw_only=True, tag="procedureProgress"):

@@ -39,6 +39,7 @@ from coordinator.engine.spark.workers import SparkWorkers
 from coordinator.engine.spark.writers import WriterSessions
 from coordinator.explain.operators import Operator
 from coordinator.vocabulary.session_properties import session_value
+from coordinator.vocabulary.traced_calls import traced
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -210,7 +211,8 @@ class SparkEngine:
             if self._stopping.is_set():
                 raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
             if self._connection is None or not self._connection.alive:
-                self._connection = self._open(self._drop(keep_server=True))
+                with traced("spark.connect"):
+                    self._connection = self._open(self._drop(keep_server=True))
             return self._connection
 
     def change_catalogs(self, settings: SparkSettings, catalog_conf: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from coordinator.engine.spark.failures import has_broken_class, is_useless, map_
 from coordinator.engine.spark.operator_metrics import measured_batches
 from coordinator.engine.spark.progress import Report
 from coordinator.explain.operators import Operator
+from coordinator.vocabulary.traced_calls import open_call
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -77,11 +78,15 @@ class Runner:
         self._cancel_with_query(connection)
         self._execution.check_cancelled()
         self._streaming.set()
+        call = open_call("spark.execute", tag=self._tag)
+        problem: BaseException | None = None
         try:
             yield from self._stream(connection, frame)
-        except ProcessionError:
+        except ProcessionError as error:
+            problem = error
             raise
         except Exception as error:
+            problem = error
             self._execution.check_cancelled()
             given_up = connection.lost.is_set()
             failure = map_failure(error, server_alive=connection.server_alive)
@@ -102,6 +107,8 @@ class Runner:
             raise failure from error
         finally:
             self._streaming.clear()
+            if call is not None:
+                call.end(problem)
 
     def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
         session = connection.session
