@@ -295,6 +295,8 @@ def execution_info(query: Query, planned: PlannedStatement | None) -> ExecutionI
         reason=None if reason is None else query.redact(reason),
         attempt=query.attempt,
         runs_again=query.runs_again,
+        spark_operations=query.spark_operations,
+        spark_jobs=query.spark_jobs,
         verdicts=tuple(replace(v, reason=None if v.reason is None else query.redact(v.reason)) for v in query.verdicts),
     )
 

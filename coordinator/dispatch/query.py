@@ -107,6 +107,8 @@ class Query:
         """The engine and why, where it is not the one that was planned."""
         self.operators: tuple[Operator, ...] = ()
         """What the engine measured of its own."""
+        self.spark_operations: tuple[str, ...] = ()
+        self.spark_jobs: tuple[int, ...] = ()
         self.verdicts: list[FragmentVerdictInfo] = []
         self.calls: TracedCalls | None = None
         """Of other services, where a trace is made of it."""

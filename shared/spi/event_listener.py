@@ -168,13 +168,18 @@ class FragmentVerdictInfo(EventPart, frozen=True, kw_only=True):
 
 
 class ExecutionInfo(EventPart, frozen=True, kw_only=True):
-    """The engine and why; ``attempt`` counts retries of clients, ``runs_again`` those after an engine was lost."""
+    """The engine and why; ``attempt`` counts retries of clients, ``runs_again`` those after an engine was lost.
+
+    ``spark_operations`` are ids of Spark Connect's operations, ``spark_jobs`` of Spark's jobs, where they are known.
+    """
 
     engine: str | None = None
     reason: str | None = None
     attempt: int = 0
     runs_again: int = 0
     verdicts: tuple[FragmentVerdictInfo, ...] = ()
+    spark_operations: tuple[str, ...] = ()
+    spark_jobs: tuple[int, ...] = ()
 
 
 class TracedCallInfo(EventPart, frozen=True, kw_only=True):
