@@ -121,8 +121,12 @@ class OutputColumn(EventPart, frozen=True, kw_only=True):
     source_columns: tuple[SourceColumn, ...] = ()
 
 
+LifecycleChange = Literal["ALTER", "CREATE", "DROP", "OVERWRITE", "RENAME", "TRUNCATE"]
+"""OpenLineage's words."""
+
+
 class QueryOutput(EventPart, frozen=True, kw_only=True):
-    """The table that is written. ``operation`` is INSERT, MERGE, CALL, …
+    """The table that is written, or the table or view that is defined. ``operation`` is INSERT, CALL, DROP VIEW, …
 
     ``snapshot_id`` is that before the write, ``committed_snapshot_id`` the newest that the statement committed: told at
     its end, and None where it changed nothing or nobody could tell.
@@ -139,6 +143,10 @@ class QueryOutput(EventPart, frozen=True, kw_only=True):
     snapshot_id: int | None = None
     committed_snapshot_id: int | None = None
     created: bool = False
+    lifecycle: LifecycleChange | None = None
+    """What becomes of the whole table or view (ours)."""
+    previous_name: str | None = None
+    """Of one that is renamed, with its schema (ours)."""
 
 
 class QueryIOMetadata(EventPart, frozen=True, kw_only=True):
