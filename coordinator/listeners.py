@@ -127,10 +127,11 @@ class HistoryView:
         session = current_session()
         if session is None:
             return lambda _owner: True
-        return partial(_may_view, self._control, identity_of_session(session))
+        return partial(may_see_queries_of, self._control, identity_of_session(session))
 
 
-def _may_view(control: SystemAccessControl, identity: Identity, owner: Identity) -> bool:
+def may_see_queries_of(control: SystemAccessControl, identity: Identity, owner: Identity) -> bool:
+    """Whether ``identity`` sees what ``owner`` ran."""
     try:
         control.check_can_view_query_owned_by(identity, owner)
     except ProcessionError:

@@ -28,8 +28,10 @@ from coordinator.engine.guarded_jobs import GuardedJobLog
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.sql_processes import SqlProcesses
+from coordinator.history.reader import HistoryReader
 from coordinator.listeners import EventDelivery, HistoryView, load_event_delivery
 from coordinator.managed_catalogs import ManagedCatalogs
+from coordinator.peer_jobs import PeerJobs
 from coordinator.planner_factory import PlannerFactory
 from coordinator.planning.session_statements import PROPERTIES
 from coordinator.resource_groups.manager import ResourceGroups
@@ -177,6 +179,7 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
         facts=around.delivery.anyone,
         memory_bytes=settings.planning_memory,
         managed=governed.catalogs.managed,
+        traced=config.tracing.enabled,
     )
     pool = ValidationPool(
         factory,
@@ -202,8 +205,19 @@ def _engines(around: Surroundings, governed: Governed, planning: Planning) -> En
         SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf()),
         SqlProcesses.made(config.local, config.embedded, (data_dir / "embedded").resolve()),
         NativeExplainer(native_converter(planning.checkers.providers, native)),
-        GuardedJobLog(data_dir / "jobs.db", governed.control, around.redact, around.delivery.job),
+        _jobs(around, governed.control),
     )
+
+
+def _jobs(around: Surroundings, control: SystemAccessControl) -> GuardedJobLog:
+    clustering, node = around.clustering, around.config.node
+    elsewhere = None
+    if clustering is not None and around.delivery.history is not None:
+        # Over the connections of the cluster, which do not wait for long.
+        reader = HistoryReader(clustering.work.engine)
+        elsewhere = PeerJobs(reader, control, node.node_id, clustering.kill)
+    tell = around.delivery.job
+    return GuardedJobLog(node.data_dir / "jobs.db", control, around.redact, tell, node.node_id, elsewhere)
 
 
 def _executor(config: CoordinatorConfig, governed: Governed, engines: Engines, managing: ManagedCatalogs) -> Executor:
@@ -236,6 +250,7 @@ def _dispatcher(
             delivery.bus.publish, around.service, hide=around.redact.known, each_creation=delivery.each_creation
         ),
         id_suffix=None if clustering is None else clustering.tokens.suffix,
+        traced=config.tracing.enabled,
     )
 
 

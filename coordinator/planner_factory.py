@@ -18,6 +18,8 @@ from coordinator.planning.plan_statement import plan_statement
 from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.trace_context import begin_tracing
+from coordinator.vocabulary.traced_calls import TracedCalls, collecting
 from shared.spi.session import Session
 
 
@@ -41,6 +43,8 @@ class PlannerFactory:
 
     managed: bool = False
     """Whether statements may make and drop catalogs."""
+    traced: bool = False
+    """Whether calls of other services are told for traces."""
 
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
@@ -50,17 +54,23 @@ class PlannerFactory:
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
         if self.memory_bytes is not None:
             limit_memory(self.memory_bytes)
-        return _Planner(catalogs, checkers, self.session_defaults, facts=self.facts)
+        return _Planner(catalogs, checkers, self.session_defaults, facts=self.facts, traced=self.traced)
 
 
 class _Planner:
     """Plans statements over catalogs that may change between two of them."""
 
     def __init__(
-        self, catalogs: Catalogs, checkers: PlanCheckers, session_defaults: Mapping[str, str], *, facts: bool
+        self,
+        catalogs: Catalogs,
+        checkers: PlanCheckers,
+        session_defaults: Mapping[str, str],
+        *,
+        facts: bool,
+        traced: bool,
     ) -> None:
         self._catalogs, self._checkers, self._facts = catalogs, checkers, facts
-        self._session_defaults = session_defaults
+        self._session_defaults, self._traced = session_defaults, traced
         # What another's checker makes of a plan may change with the day.
         self._other_checkers = any(provider.name != "native" for provider in checkers.providers)
 
@@ -70,8 +80,12 @@ class _Planner:
 
     def __call__(self, text: str, session: Session) -> PlannedStatement:
         session = replace(session, property_defaults=self._session_defaults)
-        with acting_for(session):
+        trace = begin_tracing(session.query_id, session.traceparent)
+        calls = TracedCalls() if self._traced and trace.sampled else None
+        with acting_for(session), collecting(calls, "plan"):
             planned = plan_statement(text, session, self._catalogs, self._checkers, facts=self._facts)
+        if calls is not None:
+            planned = replace(planned, calls=calls.calls)
         if planned.subplan is None:
             return planned
         # Here and not on the coordinator's event loop, where they would hold up everybody.

@@ -94,7 +94,9 @@ def completed(query_id: str = "q1", query_type: str | None = "INSERT", after: fl
         metadata=about,
         statistics=QueryStatistics(wall_time=3.0, output_rows=1, written_rows=7, verbs={"plan": 0.5}),
         io_metadata=IO,
-        execution=ExecutionInfo(engine="spark", reason="it writes rows"),
+        execution=ExecutionInfo(
+            engine="spark", reason="it writes rows", spark_operations=("c4a1", "c4a2"), spark_jobs=(7, 8)
+        ),
     )
     return replace(event, **changes)
 

@@ -30,6 +30,8 @@ class FakeExecution:
     error: ProcessionError | None = None
     engine: tuple[str, str] | None = None
     operators: list[Operator] = field(default_factory=list)
+    spark_operations: list[str] = field(default_factory=list)
+    spark_jobs: list[int] = field(default_factory=list)
     _callbacks: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -50,6 +52,10 @@ class FakeExecution:
 
     def ran_on(self, engine: str, why: str) -> None:
         self.engine = (engine, why)
+
+    def ran_on_spark(self, operations: Sequence[str], jobs: Sequence[int]) -> None:
+        self.spark_operations += operations
+        self.spark_jobs += jobs
 
     def report_operators(self, operators: Sequence[Operator]) -> None:
         self.operators = list(operators)

@@ -17,6 +17,7 @@ from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
 from coordinator.checks.internal_bearer import InternalBearer
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.vocabulary.trace_context import outgoing_headers
+from coordinator.vocabulary.traced_calls import traced
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.protocol.internal_authentication import BEARER_HEADER
 from shared.protocol.sidecar import PLAN_PATH, Failure, decode_response
@@ -72,8 +73,9 @@ class SidecarClient:
                 "I/O error getting native plan checker response: the sidecar has not been answering; trying again soon",
             )
         try:
-            async with asyncio.timeout(self._settings.request_timeout):
-                response = await self._send(fragment_json, accept)
+            with traced("sidecar.plan"):
+                async with asyncio.timeout(self._settings.request_timeout):
+                    response = await self._send(fragment_json, accept)
             answer = _read(response)
         except SidecarUnavailableError:
             self._breaker.failed()

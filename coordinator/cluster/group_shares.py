@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, RowMapping, delete, func, select, tex
 from sqlalchemy.dialects.postgresql import insert
 
 from coordinator.cluster.schema import GROUP_SHARES, NODES
-from coordinator.resource_groups.shares import Asked, Path, Share, contended, share_of
+from coordinator.resource_groups.shares import Asked, Path, Share, Usage, contended, share_of
 
 _LOCK = 0x70726F66
 _TURN_SECONDS = 2
@@ -84,12 +84,21 @@ class GroupShares:
             "places": demand.places,
             "places_reserved": max(queued, demand.queued, asked.queued_share),
         }
-        return Share(running, queued, waits, full), mine
+        cpu, memory = column("cpu_millis", 0), column("memory_bytes", 0)
+        others_use = Usage(sum(cpu.values()) / 1000, float(sum(memory.values())))
+        mine |= {"cpu_millis": _rounded(asked.used.cpu_seconds * 1000, 100)}
+        mine |= {"memory_bytes": _rounded(asked.used.memory_bytes, 1 << 20)}
+        return Share(running, queued, waits, full, others_use), mine
 
     def _write(self, connection: Connection, rows: list[dict[str, object]]) -> None:
         if not rows:
             return
         made = insert(GROUP_SHARES).values(rows)
-        names = ("wanted", "reserved", "places", "places_reserved")
+        names = ("wanted", "reserved", "places", "places_reserved", "cpu_millis", "memory_bytes")
         changed = {name: made.excluded[name] for name in names}
         connection.execute(made.on_conflict_do_update(index_elements=["path", "suffix"], set_=changed))
+
+
+def _rounded(value: float, step: int) -> int:
+    """So that not every moment changes a row."""
+    return round(value / step) * step

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     false,
+    text,
 )
 
 from coordinator.values.migrations import Migration, migrate
@@ -60,6 +61,8 @@ GROUP_SHARES = Table(
     Column("reserved", Integer, nullable=False),
     Column("places", Integer, nullable=False),
     Column("places_reserved", Integer, nullable=False),
+    Column("cpu_millis", BigInteger, nullable=False, server_default="0"),
+    Column("memory_bytes", BigInteger, nullable=False, server_default="0"),
 )
 """What a coordinator wants of a resource group, and what the others must count as taken: to run, and to wait.
 
@@ -98,7 +101,14 @@ def _third(connection: Connection) -> None:
     METADATA.create_all(connection, [LOGINS, CATALOGS])
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)
+def _usage(connection: Connection) -> None:
+    for name in ("cpu_millis", "memory_bytes"):
+        connection.execute(
+            text(f"ALTER TABLE {GROUP_SHARES.name} ADD COLUMN IF NOT EXISTS {name} BIGINT NOT NULL DEFAULT 0")
+        )
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third, _usage)
 """In their order."""
 _LOCK = 0x70726F64
 

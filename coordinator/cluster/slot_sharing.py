@@ -99,6 +99,7 @@ class SharedSlots:
                 reason = " ".join(str(getattr(error, "orig", None) or error).split())
                 _log.warning("limits of resource groups stay divided as they are", reason=reason)
             self._away = True
+            self._groups.lose_others()
             return False
         finally:
             self._settle(questions)

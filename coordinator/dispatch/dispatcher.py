@@ -32,6 +32,7 @@ from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from coordinator.vocabulary.trace_context import begin_tracing, trace_of
+from coordinator.vocabulary.traced_calls import TracedCalls, collecting
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -79,10 +80,11 @@ class Dispatcher:
         results_folder: Path | None = None,
         events: QueryEvents | None = None,
         id_suffix: str | None = None,
+        traced: bool = False,
     ) -> None:
         """``results_folder`` takes rows for which memory has no room; it belongs to this dispatcher alone.
 
-        By ``id_suffix`` its query ids end; without one it is random.
+        By ``id_suffix`` its query ids end; without one it is random. ``traced``: calls of other services are noted.
         """
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
@@ -97,7 +99,7 @@ class Dispatcher:
         self._freshness = freshness
         self._listeners: list[Callable[[Query], None]] = []
         self._redact = redact
-        self._distributed = distributed_procedures
+        self._distributed, self._traced = distributed_procedures, traced
         self._executor = executor
         self.events = events or QueryEvents()
         self.results = ResultSpace(
@@ -273,7 +275,9 @@ class Dispatcher:
 
     async def _run(self, query: Query) -> None:
         """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
-        begin_tracing(query.id, query.session.traceparent)
+        trace = begin_tracing(query.id, query.session.traceparent)
+        if self._traced and trace.sampled:
+            query.calls = TracedCalls()
         try:
             planned = await self._plan(query) if self._eager(query) else None
             await self._queue(query, planned)
@@ -298,9 +302,11 @@ class Dispatcher:
         query.timeline.record(planned.verb_seconds)
         query.planned = planned
         query.verdicts.clear()
+        if query.calls is not None:
+            query.calls.add(*planned.calls)
         self._transactions.begun(planned.session_change)
         query.warnings = planned.warnings
-        with query.timeline.measure("check"):
+        with query.timeline.measure("check"), collecting(query.calls, "check"):
             query.warnings += await self._checker.check(planned, query.session, query.verdicts.append)
         self.events.planned(query, planned)
         return planned

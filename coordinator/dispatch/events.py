@@ -36,6 +36,7 @@ from coordinator.vocabulary.planned_statement import (
     WriteRows,
 )
 from coordinator.vocabulary.statement_facts import restored
+from coordinator.vocabulary.traced_calls import TracedCall
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.access_control import AccessDeniedError, Identity
 from shared.spi.event_listener import (
@@ -53,6 +54,7 @@ from shared.spi.event_listener import (
     QueryMetadata,
     QueryStatistics,
     QueryUpdatedEvent,
+    TracedCallInfo,
 )
 from shared.spi.procedure import ProcedureKind
 
@@ -157,6 +159,20 @@ def _completed(
         failure_info=_failure(query),
         warnings=tuple(EventWarning(code=w.code, name=w.name, message=query.redact(w.message)) for w in query.warnings),
         execution=execution_info(query, planned),
+        calls=() if query.calls is None else tuple(_call(each) for each in query.calls.calls),
+    )
+
+
+def _call(call: TracedCall) -> TracedCallInfo:
+    return TracedCallInfo(
+        name=call.name,
+        span_id=call.span_id,
+        parent=call.parent,
+        verb=call.verb,
+        start_time=datetime.fromtimestamp(call.began, UTC),
+        duration=round(call.seconds, 6),
+        about=call.about,
+        error=call.error,
     )
 
 
@@ -279,6 +295,8 @@ def execution_info(query: Query, planned: PlannedStatement | None) -> ExecutionI
         reason=None if reason is None else query.redact(reason),
         attempt=query.attempt,
         runs_again=query.runs_again,
+        spark_operations=query.spark_operations,
+        spark_jobs=query.spark_jobs,
         verdicts=tuple(replace(v, reason=None if v.reason is None else query.redact(v.reason)) for v in query.verdicts),
     )
 

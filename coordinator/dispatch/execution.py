@@ -22,12 +22,15 @@ from coordinator.explain.operators import Operator
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
 from coordinator.vocabulary.trace_context import begin_tracing
+from coordinator.vocabulary.traced_calls import collecting
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
 
 _FEW_ROWS = 100
 _MOST_OPERATORS = 2000
+_MOST_OPERATIONS = 100
+"""Of one statement on Spark; a rewrite has one for each file group."""
 _SHORT_TEXT = 1000
 _PLAIN = (bool, int, float)
 _LOST = (ErrorCode.REMOTE_HOST_GONE, ErrorCode.REMOTE_TASK_ERROR)
@@ -59,6 +62,11 @@ class QueryExecution:
 
     def ran_on(self, engine: str, why: str) -> None:
         self._query.ran_on = (engine, why)
+
+    def ran_on_spark(self, operations: Sequence[str], jobs: Sequence[int]) -> None:
+        query = self._query
+        query.spark_operations = (*query.spark_operations, *operations)[:_MOST_OPERATIONS]
+        query.spark_jobs = (*query.spark_jobs, *jobs)[:_MOST_OPERATIONS]
 
     def report_operators(self, operators: Sequence[Operator]) -> None:
         self._query.operators = tuple(operators[:_MOST_OPERATORS])
@@ -97,7 +105,7 @@ def start_execution(
         error: ProcessionError | None = None
         begin_tracing(query.id, query.session.traceparent)
         try:
-            with acting_for(query.session):
+            with acting_for(query.session), collecting(query.calls, "dispatch"):
                 _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
         except ProcessionError as raised:
             error = raised

@@ -184,6 +184,8 @@ def query_info(query: Query, base_uri: str) -> dict[str, object]:
     info["timeline"] = {verb: round(seconds, 6) for verb, seconds in query.timeline.seconds().items()}
     info["finalQueryInfo"] = query.state.done
     info["progress"] = msgspec.to_builtins(query.progress)
+    if query.spark_operations:
+        info |= {"sparkOperations": list(query.spark_operations), "sparkJobs": list(query.spark_jobs)}
     info["fieldNames"] = [column.name for column in planned.columns] if planned is not None else []
     if planned is not None:
         change = planned.session_change

@@ -24,6 +24,7 @@ from coordinator.explain.operators import Operator
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted, shown_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.traced_calls import TracedCalls
 from shared.errors import ProcessionError
 from shared.spi.event_listener import FragmentVerdictInfo
 from shared.spi.plan_checker import PrestoWarning
@@ -106,7 +107,11 @@ class Query:
         """The engine and why, where it is not the one that was planned."""
         self.operators: tuple[Operator, ...] = ()
         """What the engine measured of its own."""
+        self.spark_operations: tuple[str, ...] = ()
+        self.spark_jobs: tuple[int, ...] = ()
         self.verdicts: list[FragmentVerdictInfo] = []
+        self.calls: TracedCalls | None = None
+        """Of other services, where a trace is made of it."""
         self.resource_group: tuple[str, ...] = ()
         self.limits = NO_LIMITS
         self.results_dropped = self.results_delivered = False
@@ -248,8 +253,8 @@ class Query:
         planned = self.planned
         if planned is not None and planned.work != _NO_WORK:
             plans = replace(planned, initial_plan=None, logical_plan=None, subplan=None, work=_NO_WORK)
-            self.planned = replace(plans, verb_seconds={}, table_versions=(), accesses=(), facts=None)
-        self.operators = ()
+            self.planned = replace(plans, verb_seconds={}, table_versions=(), accesses=(), facts=None, calls=())
+        self.operators, self.calls = (), None
         self.buffer = _drained()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:

@@ -54,6 +54,10 @@ class Execution(Protocol):
         """Another engine than the planned one runs it."""
         ...
 
+    def ran_on_spark(self, operations: Sequence[str], jobs: Sequence[int]) -> None:
+        """More of Spark Connect's operations, and of Spark's jobs, that it was."""
+        ...
+
     def report_operators(self, operators: Sequence[Operator]) -> None:
         """What the engine's operators did, once all rows have come."""
         ...

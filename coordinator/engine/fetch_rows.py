@@ -318,7 +318,7 @@ class _Progress:
         self.committed = execution.committed
         self.check_cancelled = execution.check_cancelled
         self.ran_on = execution.ran_on
-        self.report_operators = execution.report_operators
+        self.report_operators, self.ran_on_spark = execution.report_operators, execution.ran_on_spark
         self.on_cancel = execution.on_cancel
         self.kill = execution.kill
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from coordinator.values.settings import Settings
 from coordinator.vocabulary.trace_context import span_of, trace_of
 from shared.properties import ConfigurationError
-from shared.spi.event_listener import Event, ListenerContext, QueryCompletedEvent
+from shared.spi.event_listener import Event, ListenerContext, QueryCompletedEvent, TracedCallInfo
 
 _BEFORE_QUEUE = ("receive", "parse", "analyze", "plan", "optimize", "fragment", "check")
 
@@ -45,7 +45,7 @@ class Exporter(Protocol):
 
 
 class TracingListener:
-    """Spans ``query`` and one for each verb, named as in the timeline."""
+    """Spans ``query``, one for each verb, named as in the timeline, and one for each call of another service."""
 
     def __init__(self, exporter: Exporter, context: ListenerContext) -> None:
         """Raises ConfigurationError where OpenTelemetry's SDK is not installed."""
@@ -77,9 +77,29 @@ class TracingListener:
         root = self._context(trace.trace_id, trace.span_id)
         parent = None if trace.parent_id is None else self._context(trace.trace_id, trace.parent_id, remote=True)
         yield self._span("query", root, parent, (event.create_time, event.end_time), _attributes(event), event)
-        for verb, times in _verbs(event):
+        verbs = dict(_verbs(event))
+        for verb, times in verbs.items():
             own = self._context(trace.trace_id, span_of(query_id, verb))
             yield self._span(verb, own, root, times, {"procession.query_id": query_id}, None)
+        for call in event.calls:
+            above = span_of(query_id, call.verb if call.verb in verbs else "query")
+            yield self._of_call(call, trace.trace_id, above, query_id)
+
+    def _of_call(self, call: TracedCallInfo, trace_id: str, above: str, query_id: str) -> object:
+        about = {f"procession.{name}": value for name, value in call.about.items()}
+        failed = None if call.error is None else self._api.Status(self._api.StatusCode.ERROR, call.error)
+        ended = call.start_time + timedelta(seconds=call.duration)
+        return self._sdk.ReadableSpan(
+            name=call.name,
+            context=self._context(trace_id, call.span_id),
+            parent=self._context(trace_id, call.parent or above),
+            resource=self._resource,
+            attributes={**about, "procession.query_id": query_id},
+            kind=self._api.SpanKind.CLIENT,
+            status=failed or self._api.Status(self._api.StatusCode.UNSET),
+            start_time=_nanoseconds(call.start_time),
+            end_time=_nanoseconds(ended),
+        )
 
     def _context(self, trace_id: str, span_id: str, *, remote: bool = False) -> Any:
         flags = self._api.TraceFlags(self._api.TraceFlags.SAMPLED)

@@ -135,11 +135,11 @@ class HistoryReader:
             found.sort(key=lambda row: (-row["created"], row["query_id"], row["position"]))
             yield from (row | {"user_name": users[row["query_id"]]} for row in found)
 
-    def procedures(self, visible: Visible, limit: int | None = None) -> Iterator[Record]:
-        """Calls, the newest first."""
+    def procedures(self, visible: Visible, limit: int | None = None, *where: ColumnElement[bool]) -> Iterator[Record]:
+        """Calls, the newest first; ``limit`` counts those that are not visible too."""
         known = _Known(visible)
         asked = select(PROCEDURES, QUERIES.c.principal, QUERIES.c.groups)
-        asked = asked.outerjoin(QUERIES, QUERIES.c.query_id == PROCEDURES.c.query_id)
+        asked = asked.outerjoin(QUERIES, QUERIES.c.query_id == PROCEDURES.c.query_id).where(*where)
         asked = asked.order_by(PROCEDURES.c.started.desc(), PROCEDURES.c.query_id.desc()).limit(limit)
         with self._engine.connect() as connection:
             rows = connection.execute(asked).mappings().all()

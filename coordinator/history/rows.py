@@ -60,6 +60,8 @@ def completed_row(event: QueryCompletedEvent, max_text: int) -> Row:
         "verdicts": _json(execution.verdicts),
         "attempt": execution.attempt,
         "runs_again": execution.runs_again,
+        "spark_operations": _json(execution.spark_operations),
+        "spark_jobs": _json(execution.spark_jobs),
         "warnings": _json(event.warnings),
         "input_rows": numbers.processed_input_rows,
         "input_bytes": numbers.processed_input_bytes,

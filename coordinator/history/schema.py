@@ -76,6 +76,8 @@ QUERIES = Table(
     Column("written_rows", BigInteger),
     Column("peak_memory_bytes", BigInteger),
     Column("splits", BigInteger),
+    Column("spark_operations", Text),
+    Column("spark_jobs", Text),
     Column("plan", LargeBinary),
     Column("json_plan", LargeBinary),
     Column("size", Integer, nullable=False),
@@ -130,7 +132,14 @@ def _committed_snapshots(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {TABLES.name} ADD COLUMN committed_snapshot_id BIGINT"))
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _committed_snapshots)
+def _spark_ids(connection: Connection) -> None:
+    known = {column["name"] for column in inspect(connection).get_columns(QUERIES.name)}
+    for name in ("spark_operations", "spark_jobs"):
+        if name not in known:
+            connection.execute(text(f"ALTER TABLE {QUERIES.name} ADD COLUMN {name} TEXT"))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _committed_snapshots, _spark_ids)
 """In their order."""
 _LOCK = 0x70726F63
 

@@ -10,10 +10,12 @@ import msgspec
 from coordinator.explain.json_format import logical_tree
 from coordinator.explain.text import logical_text
 from coordinator.planner.row_changes import RowChange
+from coordinator.planning.definition_facts import defined
 from coordinator.planning.lineage import Lineage, in_order
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     CallProcedure,
+    ChangeCatalog,
     ExplainAnalyze,
     ReturnRows,
     Work,
@@ -22,9 +24,17 @@ from coordinator.vocabulary.planned_statement import (
 from coordinator.vocabulary.statement_facts import PlanTexts, StatementFacts
 from shared.plan.nodes import PlanNode, TableScanNode, TableWriterNode
 from shared.plan.traversal import sources, variable_of_key
-from shared.spi.accesses import AskedAccess, CreateViewWithSelectFromColumns, SelectFromColumns
+from shared.spi.accesses import AskedAccess, CreateViewWithSelectFromColumns, SelectFromColumns, TableName
 from shared.spi.connector import TableMetadata
-from shared.spi.event_listener import InputColumn, OutputColumn, QueryInput, QueryIOMetadata, QueryOutput, SourceColumn
+from shared.spi.event_listener import (
+    InputColumn,
+    LifecycleChange,
+    OutputColumn,
+    QueryInput,
+    QueryIOMetadata,
+    QueryOutput,
+    SourceColumn,
+)
 from shared.spi.table_writes import TableWrite
 
 PLAN_LIMIT = 256 << 10
@@ -46,7 +56,8 @@ def statement_facts(work: Work, planned: Planned | None, asked: Sequence[AskedAc
     """Of any statement. The plan is left out where there is none, and of a query over constants alone."""
     output = _written(work)
     if planned is None or (isinstance(work, ReturnRows) and not planned.tables):
-        return StatementFacts(QueryIOMetadata(inputs=_same(output), output=output))
+        inputs = _asked_tables(asked) if isinstance(work, ChangeCatalog) else _same(output)
+        return StatementFacts(QueryIOMetadata(inputs=inputs, output=output))
     inputs = _inputs(planned.tables, asked)
     if output is not None and not isinstance(work, CallProcedure):
         lineage = Lineage(_scanned(planned))
@@ -67,12 +78,15 @@ def _written(work: Work) -> QueryOutput | None:
             return QueryOutput(catalog_name=work.catalog, schema=work.schema, table=work.table, operation="ANALYZE")
         case CallProcedure():
             return _of_call(work)
+        case ChangeCatalog():
+            return defined(work)
         case _:
             return None
 
 
 def _of_write(write: TableWrite) -> QueryOutput:
     created = write.creation is not None
+    lifecycle: LifecycleChange | None = "CREATE" if created else None
     return QueryOutput(
         catalog_name=write.catalog,
         schema=write.schema,
@@ -80,6 +94,7 @@ def _of_write(write: TableWrite) -> QueryOutput:
         operation="CREATE TABLE AS" if created else write.kind,
         snapshot_id=write.snapshot_id,
         created=created,
+        lifecycle=lifecycle,
     )
 
 
@@ -106,6 +121,23 @@ def _same(output: QueryOutput | None) -> tuple[QueryInput, ...]:
         catalog_name=output.catalog_name, schema=output.schema, table=output.table, snapshot_id=output.snapshot_id
     )
     return (read,)
+
+
+def _asked_tables(asked: Sequence[AskedAccess]) -> tuple[QueryInput, ...]:
+    """The tables that the query of a view reads, with the columns that were asked for; of no version."""
+    named: dict[TableName, dict[str, None]] = {}
+    for each in asked:
+        if isinstance(each.access, SelectFromColumns | CreateViewWithSelectFromColumns):
+            named.setdefault(each.access.table, {}).update(dict.fromkeys(each.access.columns))
+    return tuple(
+        QueryInput(
+            catalog_name=table.catalog,
+            schema=table.schema,
+            table=table.table,
+            columns=tuple(InputColumn(name=name, type="") for name in columns),
+        )
+        for table, columns in named.items()
+    )
 
 
 def _inputs(tables: Iterable[TableMetadata], asked: Sequence[AskedAccess]) -> tuple[QueryInput, ...]:
@@ -146,6 +178,7 @@ def _with_lineage(output: QueryOutput, planned: Planned, lineage: Lineage) -> Qu
         influenced_by=tuple(lineage.influences),
         snapshot_id=output.snapshot_id,
         created=output.created,
+        lifecycle=output.lifecycle,
     )
 
 

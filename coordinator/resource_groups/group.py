@@ -7,12 +7,13 @@ then one of a sub-group, chosen by its policy. Source: Presto's InternalResource
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from time import monotonic
 from typing import Literal, assert_never
 
 from coordinator.resource_groups.queue import Ticket, TicketQueue
-from coordinator.resource_groups.shares import Asked, Demand, Share
+from coordinator.resource_groups.shares import NOTHING_USED, Asked, Demand, Share, Usage
 from coordinator.resource_groups.specification import GroupSpec
 from shared.errors import ErrorCode, ProcessionError
 
@@ -49,6 +50,8 @@ class ResourceGroup:
         self.children: dict[str, ResourceGroup] = {}
         self.running_total = self.queued_total = 0
         self.cpu_usage = self.memory_usage = 0.0
+        self.others = NOTHING_USED
+        """Of limits that are those of all coordinators; refilled here as well, for when these cannot be asked."""
         self.workers = 1
         self.share: Share | None = None
         """What this coordinator may have of the limits that it has in common with others; None without others."""
@@ -113,11 +116,21 @@ class ResourceGroup:
     def can_run_more(self) -> bool:
         """By the limits of this very group."""
         return (
-            self.cpu_usage < self.spec.hard_cpu_limit
+            self.cpu_of_all < self.spec.hard_cpu_limit
             and self.running_total < self.concurrency_limit
-            and self.memory_usage <= self.spec.soft_memory_limit
+            and self.memory_of_all <= self.spec.soft_memory_limit
             and self.running_total * self.spec.workers_per_query_limit <= self.workers
         )
+
+    @property
+    def cpu_of_all(self) -> float:
+        """What counts against the CPU limits."""
+        return self.cpu_usage + self.others.cpu_seconds
+
+    @property
+    def memory_of_all(self) -> float:
+        """What counts against the memory limit."""
+        return self.memory_usage + self.others.memory_bytes
 
     @property
     def concurrency_limit(self) -> int:
@@ -129,9 +142,11 @@ class ResourceGroup:
         """What it could use of limits that are those of all coordinators."""
         waiting = self.queued_total + self.asking
         demand = Demand(self.running_total, self._wanted(), self.queued_total, waiting)
-        limits = _bounded(self.spec.hard_concurrency_limit), _bounded(self.spec.max_queued)
+        limits = _bounded(self._own_limit), _bounded(self.spec.max_queued)
         in_force = (0, 0) if self.share is None else (_bounded(self.share.running), _bounded(self.share.queued))
-        return Asked(*limits, demand, *in_force)
+        cpu = self.cpu_usage if self.quota_rate is not None else 0.0
+        memory = self.memory_usage if self.spec.memory_is_shared else 0.0
+        return Asked(*limits, demand, *in_force, Usage(cpu, memory))
 
     def _wanted(self) -> int:
         """Statements that run and that would, if this group and those above had room for all."""
@@ -144,9 +159,9 @@ class ResourceGroup:
     def _own_limit(self) -> int:
         """The hard limit, lowered in proportion between the soft and the hard CPU limit, but never below one."""
         spec = self.spec
-        if self.cpu_usage < spec.soft_cpu_limit or spec.soft_cpu_limit >= spec.hard_cpu_limit:
+        if self.cpu_of_all < spec.soft_cpu_limit or spec.soft_cpu_limit >= spec.hard_cpu_limit:
             return spec.hard_concurrency_limit
-        penalty = (self.cpu_usage - spec.soft_cpu_limit) / (spec.hard_cpu_limit - spec.soft_cpu_limit)
+        penalty = (self.cpu_of_all - spec.soft_cpu_limit) / (spec.hard_cpu_limit - spec.soft_cpu_limit)
         lowered = min(int(spec.hard_concurrency_limit * (1 - penalty)), spec.hard_concurrency_limit - 1)
         return max(1, lowered)
 
@@ -163,8 +178,8 @@ class ResourceGroup:
             return False
         return all(
             group.spec.hard_concurrency_limit > 0
-            and group.cpu_usage < group.spec.hard_cpu_limit
-            and group.memory_usage <= group.spec.soft_memory_limit
+            and group.cpu_of_all < group.spec.hard_cpu_limit
+            and group.memory_of_all <= group.spec.soft_memory_limit
             for group in self.path_to_root()
         )
 
@@ -227,9 +242,11 @@ class ResourceGroup:
         return max(limit / self._quota_period, 0.001)
 
     def refill(self, seconds: float) -> None:
-        """Time has passed: forgive CPU usage."""
-        rate = self.quota_rate
-        self.cpu_usage = 0.0 if rate is None else max(0.0, self.cpu_usage - seconds * rate)
+        """Time has passed: forgive CPU usage, to each coordinator in proportion to its own."""
+        rate, used = self.quota_rate, self.cpu_of_all
+        kept = 0.0 if rate is None or used <= 0.0 else max(0.0, 1.0 - seconds * rate / used)
+        self.cpu_usage *= kept
+        self.others = replace(self.others, cpu_seconds=self.others.cpu_seconds * kept)
 
     def start_next(self) -> bool:
         """Start one waiting statement of this group or below; False when none may start."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from time import monotonic
 from typing import Protocol
@@ -79,7 +80,13 @@ class ResourceGroups:
         for path, share in shares.items():
             group = self.find(path)
             if group is not None:
-                group.share = share
+                group.share, group.others = share, share.others
+        self.process()
+
+    def lose_others(self) -> None:
+        """They cannot be asked: what they use of memory now is not known. Their CPU is forgiven as time passes."""
+        for group in self.walk():
+            group.others = replace(group.others, memory_bytes=0.0)
         self.process()
 
     def find(self, path: tuple[str, ...]) -> ResourceGroup | None:

@@ -21,6 +21,17 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU that counts against quotas, and memory of what runs."""
+
+    cpu_seconds: float = 0.0
+    memory_bytes: float = 0.0
+
+
+NOTHING_USED = Usage()
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A group of one coordinator, with the limits that its configuration says for all of them together."""
 
@@ -30,6 +41,8 @@ class Asked:
     running_share: int = 0
     queued_share: int = 0
     """What it may have now: until it knows its next share it may take as much."""
+    used: Usage = NOTHING_USED
+    """Where there are limits of it that are those of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,8 @@ class Share:
     queued: int
     contended: bool = False
     full: bool = False
+    others: Usage = NOTHING_USED
+    """What the others use."""
 
 
 def fair_shares(limit: int, wanted: Mapping[str, int], turn: int = 0) -> dict[str, int]:

@@ -46,6 +46,8 @@ class GroupSpec:
     limits: QueryLimits = NO_LIMITS
     workers_per_query_limit: int = 0
     sub_groups: tuple[GroupSpec, ...] = ()
+    memory_is_shared: bool = False
+    """Whether ``soft_memory_limit`` is of all coordinators together, and no part of what each has."""
 
 
 @dataclass(frozen=True, slots=True)

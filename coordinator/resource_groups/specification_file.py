@@ -136,6 +136,7 @@ def _group(wire: _Group, inherited: SchedulingPolicy, quota: bool, pool: float) 
         hard_concurrency_limit=limit,
         max_queued=wire.maxQueued,
         soft_memory_limit=_memory(wire.softMemoryLimit, pool, where),
+        memory_is_shared=_PERCENT.fullmatch(wire.softMemoryLimit) is None,
         soft_concurrency_limit=soft,
         scheduling_policy=policy,
         scheduling_weight=wire.schedulingWeight or 1,

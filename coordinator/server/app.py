@@ -75,7 +75,7 @@ def create_server(
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
-    app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines).router())
+    app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines, settings.cluster).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
     shown = ui or UiSources()
     tokens = FormTokens(shown.shared_secret)

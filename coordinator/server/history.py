@@ -146,6 +146,8 @@ _OF_JSON = {
     "verbs": "timeline",
     "verdicts": "verdicts",
     "warnings": "warnings",
+    "spark_operations": "sparkOperations",
+    "spark_jobs": "sparkJobs",
 }
 
 

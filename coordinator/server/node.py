@@ -7,17 +7,21 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from coordinator.dispatch.dispatcher import Dispatcher
-from coordinator.dispatch.states import QueryState
+from coordinator.server.cluster_stats import ClusterStats, cluster_stats, together
 from coordinator.server.lifecycle import NodeLifecycle, NodeState
+from coordinator.server.peer_queries import SILENT_HEADER, gathered
 from coordinator.server.problems import bad_request
 from coordinator.server.query_access import QueryAccess
-from coordinator.server.settings import NodeInfo
+from coordinator.server.settings import Cluster, NodeInfo
 from shared.units import format_duration
+
+_CLUSTER = "/v1/cluster"
 
 
 def json_response(content: object, status: int = 200) -> Response:
@@ -35,6 +39,8 @@ class NodeRoutes:
     lifecycle: NodeLifecycle
     access: QueryAccess
     engines: Callable[[], Mapping[str, object]] = dict
+    cluster: Cluster | None = None
+    """The other coordinators, whose queries are counted too."""
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1", default_response_class=Response)
@@ -44,7 +50,7 @@ class NodeRoutes:
         router.add_api_route("/info/coordinator", self.coordinator, methods=["GET"])
         router.add_api_route("/info/stats", self.stats, methods=["GET"])
         router.add_api_route("/status", self.status, methods=["GET", "HEAD"])
-        router.add_api_route("/cluster", self.cluster, methods=["GET"])
+        router.add_api_route("/cluster", self.cluster_stats, methods=["GET"])
         return router
 
     def _identity(self) -> dict[str, object]:
@@ -102,26 +108,18 @@ class NodeRoutes:
         }
         return json_response(content)
 
-    async def cluster(self) -> Response:
-        """Counts of queries, and what they have read so far."""
-        queries = list(self.dispatcher.registry)
-        running = [q for q in queries if not q.state.done and q.state.dispatched]
-        queued = [q for q in queries if q.state is QueryState.QUEUED]
-        return json_response(
-            {
-                "runningQueries": len(running),
-                "blockedQueries": 0,
-                "queuedQueries": len(queued),
-                "activeWorkers": max((q.progress.nodes for q in running), default=1),
-                "runningDrivers": sum(q.progress.running_splits for q in running),
-                "runningTasks": sum(q.progress.running_splits for q in running),
-                "reservedMemory": 0.0,
-                "totalInputRows": sum(q.progress.processed_rows for q in queries),
-                "totalInputBytes": sum(q.progress.processed_bytes for q in queries),
-                "totalCpuTimeSecs": int(sum(q.cpu_seconds for q in queries)),
-                "adjustedQueueSize": 0,
-            }
-        )
+    async def cluster_stats(
+        self, request: Request, local_only: Annotated[bool, Query(alias="includeLocalInfoOnly")] = False
+    ) -> Response:
+        """Counts of queries, and what they have read so far, on all coordinators."""
+        own = cluster_stats(self.dispatcher)
+        if local_only or self.cluster is None:
+            return json_response(own)
+        others = await gathered(self.cluster, request, _CLUSTER, ClusterStats)
+        answer = json_response(together([own, *others.answers.values()]))
+        if others.silent:
+            answer.headers[SILENT_HEADER] = ",".join(others.silent)
+        return answer
 
 
 def _memory() -> tuple[int, int]:

@@ -60,7 +60,8 @@ class KeptPlans:
         # A planner process may have seen rules that are newer or older than those of this one.
         same = planned.rules_version in (None, version) and catalogs == self._catalogs()
         if planned.repeatable and version is not None and same:
-            self._kept[key] = replace(planned, verb_seconds=dict.fromkeys(planned.verb_seconds, 0.0))
+            without = dict.fromkeys(planned.verb_seconds, 0.0)
+            self._kept[key] = replace(planned, verb_seconds=without, calls=())
             if len(self._kept) > self._max_plans:
                 self._kept.popitem(last=False)
         return planned

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from coordinator.vocabulary.statement_facts import StatementFacts
 from coordinator.vocabulary.table_versions import TableVersion
+from coordinator.vocabulary.traced_calls import TracedCall
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import LookUpNode, PlanNode
@@ -307,3 +308,5 @@ class PlannedStatement:
     """Of the access control that was asked."""
     facts: StatementFacts | None = field(default=None, compare=False)
     """What is told of it to listeners and the history; None when nobody listens."""
+    calls: tuple[TracedCall, ...] = field(default=(), compare=False)
+    """Of other services while it was planned, where traces are made."""

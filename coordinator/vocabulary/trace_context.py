@@ -5,6 +5,8 @@ All ids follow from the query's id, so that whoever needs one makes it, and span
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -43,11 +45,27 @@ def span_of(query_id: str, name: str) -> str:
     return _digest(f"{query_id} {name}", 8)
 
 
-def begin_tracing(query_id: str, traceparent: str | None) -> None:
+def begin_tracing(query_id: str, traceparent: str | None) -> Trace:
     """From here on, in this task or thread, the log has the ids, and ``outgoing_headers`` the context."""
     trace = trace_of(query_id, traceparent)
     structlog.contextvars.bind_contextvars(query_id=query_id, trace_id=trace.trace_id)
     _OUTGOING.set(trace.traceparent)
+    return trace
+
+
+@contextmanager
+def inside_span(span_id: str) -> Iterator[None]:
+    """Requests of the block belong to this span of the trace, and not to the query's own."""
+    outgoing = _OUTGOING.get()
+    if outgoing is None:
+        yield
+        return
+    version, trace_id, _, flags = outgoing.split("-")
+    token = _OUTGOING.set(f"{version}-{trace_id}-{span_id}-{flags}")
+    try:
+        yield
+    finally:
+        _OUTGOING.reset(token)
 
 
 def outgoing_headers() -> dict[str, str]:

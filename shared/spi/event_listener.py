@@ -121,8 +121,12 @@ class OutputColumn(EventPart, frozen=True, kw_only=True):
     source_columns: tuple[SourceColumn, ...] = ()
 
 
+LifecycleChange = Literal["ALTER", "CREATE", "DROP", "OVERWRITE", "RENAME", "TRUNCATE"]
+"""OpenLineage's words."""
+
+
 class QueryOutput(EventPart, frozen=True, kw_only=True):
-    """The table that is written. ``operation`` is INSERT, MERGE, CALL, …
+    """The table that is written, or the table or view that is defined. ``operation`` is INSERT, CALL, DROP VIEW, …
 
     ``snapshot_id`` is that before the write, ``committed_snapshot_id`` the newest that the statement committed: told at
     its end, and None where it changed nothing or nobody could tell.
@@ -139,6 +143,10 @@ class QueryOutput(EventPart, frozen=True, kw_only=True):
     snapshot_id: int | None = None
     committed_snapshot_id: int | None = None
     created: bool = False
+    lifecycle: LifecycleChange | None = None
+    """What becomes of the whole table or view (ours)."""
+    previous_name: str | None = None
+    """Of one that is renamed, with its schema (ours)."""
 
 
 class QueryIOMetadata(EventPart, frozen=True, kw_only=True):
@@ -168,13 +176,34 @@ class FragmentVerdictInfo(EventPart, frozen=True, kw_only=True):
 
 
 class ExecutionInfo(EventPart, frozen=True, kw_only=True):
-    """The engine and why; ``attempt`` counts retries of clients, ``runs_again`` those after an engine was lost."""
+    """The engine and why; ``attempt`` counts retries of clients, ``runs_again`` those after an engine was lost.
+
+    ``spark_operations`` are ids of Spark Connect's operations, ``spark_jobs`` of Spark's jobs, where they are known.
+    """
 
     engine: str | None = None
     reason: str | None = None
     attempt: int = 0
     runs_again: int = 0
     verdicts: tuple[FragmentVerdictInfo, ...] = ()
+    spark_operations: tuple[str, ...] = ()
+    spark_jobs: tuple[int, ...] = ()
+
+
+class TracedCallInfo(EventPart, frozen=True, kw_only=True):
+    """A call of the sidecar, Spark, a catalog or a store: ``parent`` is the ``span_id`` of the call around it.
+
+    ``verb``: plan, check or dispatch. ``error`` is the type of what went wrong.
+    """
+
+    name: str
+    span_id: str
+    parent: str | None = None
+    verb: str
+    start_time: datetime
+    duration: float
+    about: Mapping[str, str] = {}
+    error: str | None = None
 
 
 class _Event(EventPart, frozen=True, kw_only=True, tag_field="eventType"):
@@ -209,6 +238,8 @@ class QueryCompletedEvent(_Event, frozen=True, kw_only=True, tag="queryCompleted
     failure_info: QueryFailureInfo | None = None
     warnings: tuple[EventWarning, ...] = ()
     execution: ExecutionInfo = ExecutionInfo()
+    calls: tuple[TracedCallInfo, ...] = ()
+    """Of other services, where traces are made (ours)."""
 
 
 class ProcedureProgressEvent(_Event, frozen=True, kw_only=True, tag="procedureProgress"):

@@ -26,10 +26,12 @@ class Job:
     total: int = 0
     phase: str = ""
     error: str | None = None
+    node_id: str = ""
+    """The coordinator that runs or ran it."""
 
 
 class Jobs(Protocol):
-    """The jobs of one coordinator; may be called in any thread."""
+    """The jobs of this coordinator, and of those beside it; may be called in any thread."""
 
     def jobs(self, limit: int, state: str | None = None) -> Sequence[Job]:
         """The newest first."""

@@ -20,6 +20,8 @@ from coordinator.checks.native_converter import NativePlanConverter
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.worker_form import why_not_checked, worker_form
+from coordinator.vocabulary.trace_context import begin_tracing
+from coordinator.vocabulary.traced_calls import TracedCalls, collecting
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.plan.expressions import Variable
 from shared.plan.fragment import SimplePlanFragment, SubPlan, decode_fragment
@@ -158,6 +160,18 @@ def test_our_own_writers_have_a_worker_form(make_fragment: MakeFragment) -> None
     maintenance = DistributedMaintenanceNode(id="1", procedureName="p", outputVariables=(rows,))
     assert worker_form(make_fragment(maintenance)).root == ValuesNode(id="1", outputVariables=(rows,), rows=())
     assert why_not_checked(make_fragment(values)) == "EMPTY"
+
+
+async def test_a_traced_request_passes_its_span_on(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    calls = TracedCalls()
+    begin_tracing("q1", f"00-{'a' * 32}-{'b' * 16}-01")
+    with collecting(calls, "check"):
+        await check(checker(sidecar.url), fragment, session)
+    (call,) = calls.calls
+    assert (call.name, call.verb, call.error) == ("sidecar.plan", "check", None)
+    assert sidecar.requests[0].headers["traceparent"] == f"00-{'a' * 32}-{call.span_id}-01"
 
 
 @pytest.mark.parametrize("fault", ["reset", "truncate"])

@@ -282,3 +282,29 @@ def test_a_group_is_not_promised_what_its_sub_group_cannot_use(store: ClusterSto
                 task.cancel()
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_cpu_limits_are_those_of_all(store: ClusterStore) -> None:
+    """One spends what a group may have; the other one's statements wait until time has forgiven it."""
+
+    async def scenario() -> None:
+        spec = GroupSpec("g", 10, 100, soft_cpu_limit=10.0, hard_cpu_limit=20.0)
+        both = Coordinators(store, spec, "ab")
+        for groups in both.groups.values():
+            groups.configure(ManagerSpec((spec,), (), cpu_quota_period=20.0))  # a CPU second each second
+        selection = GroupSelection(("g",), (spec,))
+        first, second = both.groups["a"], both.groups["b"]
+        async with both.all():
+            await first.acquire(selection, "spender")
+            first.release("spender", cpu_seconds=25.0)
+            await eventually(lambda: second.roots[0].others.cpu_seconds == 25.0)
+            waiting = asyncio.create_task(second.acquire(selection, "waits"))
+            await eventually(lambda: second.roots[0].queued == ("waits",))
+            for groups in (first, second):
+                groups.tick(10.0, lambda _query: 0.0)  # as if as much time had passed
+            await waiting
+            await eventually(lambda: second.roots[0].others.cpu_seconds == 15.0)
+            # Half-way between soft and hard half of the slots are left, for both together.
+            await eventually(lambda: first.roots[0].concurrency_limit + second.roots[0].concurrency_limit == 5)
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))

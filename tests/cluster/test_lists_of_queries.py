@@ -106,7 +106,7 @@ def test_one_that_is_away_is_told_and_no_error() -> None:
         for path in ("/ui/", "/ui/queries"):
             page = pair.second.client.get(path, headers=PAGE)
             assert page.status_code == 200
-            assert "missing here: node-a" in page.text
+            assert "what they have is missing here: node-a" in page.text
         pair.gone("aaaaa", alive=False, address=closed_address())
         assert SILENT_HEADER not in pair.second.client.get("/v1/query", headers=USER).headers
 

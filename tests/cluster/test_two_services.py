@@ -205,6 +205,14 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     two.execute("DROP CATALOG fresh")
     two.execute("CALL system.pause(catalog => 'iceberg', reason => 'a release')")
     assert one.execute("CALL system.resume(catalog => 'iceberg')") == [["iceberg"]]
+    two.execute("CREATE SCHEMA iceberg.jobs")
+    two.execute("CREATE TABLE iceberg.jobs.t (x integer)")
+    two.execute("CALL iceberg.system.expire_snapshots('jobs', 't')")
+    until = time.monotonic() + 30
+    while not (calls := [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")]):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert calls == [["expire_snapshots", "FINISHED", "two"]]
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=30)
     statuses = []

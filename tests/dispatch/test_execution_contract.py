@@ -30,6 +30,7 @@ class Subject:
     execution: Execution
     cancel: Callable[[], None]
     told: Callable[[], tuple[QueryProgress, int | None]]
+    spark: Callable[[], tuple[list[str], list[int]]]
 
 
 def real() -> Iterator[Subject]:
@@ -45,6 +46,7 @@ def real() -> Iterator[Subject]:
         QueryExecution(query),
         lambda: query.call_on_loop(lambda: query.fail(canceled())),
         lambda: (query.progress, query.update_count),
+        lambda: (list(query.spark_operations), list(query.spark_jobs)),
     )
     loop.call_soon_threadsafe(loop.stop)
     thread.join(10)
@@ -53,7 +55,12 @@ def real() -> Iterator[Subject]:
 
 def fake() -> Iterator[Subject]:
     execution = FakeExecution(SESSION.query_id, SESSION)
-    yield Subject(execution, execution.cancel, lambda: (execution.progress[-1], execution.update_count))
+    yield Subject(
+        execution,
+        execution.cancel,
+        lambda: (execution.progress[-1], execution.update_count),
+        lambda: (execution.spark_operations, execution.spark_jobs),
+    )
 
 
 @pytest.fixture(params=[real, fake], ids=["real", "fake"])
@@ -72,6 +79,13 @@ def test_progress_and_counts_arrive(subject: Subject) -> None:
     subject.execution.report_progress(progress)
     subject.execution.set_update_count(5)
     assert subject.told() == (progress, 5)
+
+
+def test_operations_and_jobs_of_spark_add_up(subject: Subject) -> None:
+    subject.execution.ran_on_spark(["a"], [])
+    subject.execution.ran_on_spark([], [3, 4])
+    subject.execution.ran_on_spark(["b"], [5])
+    assert subject.spark() == (["a", "b"], [3, 4, 5])
 
 
 def ended_by(subject: Subject, end: Callable[[], None]) -> ErrorCode:

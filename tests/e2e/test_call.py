@@ -110,6 +110,7 @@ def test_timeline_has_the_ten_verbs(service: Service) -> None:
     verbs = ["receive", "parse", "analyze", "plan", "optimize", "fragment", "check", "queue", "dispatch", "deliver"]
     assert list(info["timeline"]) == verbs
     assert all(seconds >= 0 for seconds in info["timeline"].values())
+    assert info["sparkOperations"], "ids of Spark Connect's operations"
 
 
 def test_rollback_to_snapshot(service: Service) -> None:

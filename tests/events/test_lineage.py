@@ -185,3 +185,51 @@ def test_a_plan_deeper_than_the_stack(facts: Facts) -> None:
     many = " UNION ALL ".join(["SELECT nationkey FROM nation"] * 60)
     found = facts(f"INSERT INTO iceberg.db.target (k) SELECT * FROM ({many})").io
     assert lineage(found.output)["k"] == {"D= nation.nationkey"}
+
+
+DEFINITIONS: dict[str, tuple[str, str, str | None, list[str]]] = {
+    "CREATE TABLE iceberg.db.made (a integer, b varchar)": ("CREATE TABLE", "CREATE", None, ["a integer", "b varchar"]),
+    "CREATE TABLE iceberg.db.made (LIKE iceberg.db.target)": (
+        "CREATE TABLE", "CREATE", None, ["k bigint", "name varchar", "total double"],
+    ),
+    "CREATE TABLE iceberg.db.made AS SELECT 1 AS a": ("CREATE TABLE AS", "CREATE", None, ["a integer"]),
+    "CREATE VIEW iceberg.db.seen AS SELECT custkey AS c, name FROM customer": (
+        "CREATE VIEW", "CREATE", None, ["c bigint", "name varchar(25)"],
+    ),
+    "CREATE OR REPLACE VIEW iceberg.db.seen AS SELECT 1 AS a": ("CREATE VIEW", "CREATE", None, ["a integer"]),
+    "ALTER TABLE iceberg.db.target ADD COLUMN z date": ("ALTER TABLE", "ALTER", None, []),
+    "ALTER TABLE iceberg.db.target DROP COLUMN total": ("ALTER TABLE", "ALTER", None, []),
+    "ALTER TABLE iceberg.db.target RENAME COLUMN total TO sum": ("ALTER TABLE", "ALTER", None, []),
+    "COMMENT ON TABLE iceberg.db.target IS 'x'": ("ALTER TABLE", "ALTER", None, []),
+    "ALTER TABLE iceberg.db.target RENAME TO iceberg.db.target2": ("RENAME TABLE", "RENAME", "db.target", []),
+    "TRUNCATE TABLE iceberg.db.target": ("TRUNCATE TABLE", "TRUNCATE", None, []),
+    "DROP TABLE iceberg.db.target": ("DROP TABLE", "DROP", None, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DEFINITIONS)
+def test_definitions(facts: Facts, text: str) -> None:
+    output = facts(text).io.output
+    assert output is not None
+    columns = [f"{column.column_name} {column.column_type}" for column in output.columns]
+    assert (output.operation, output.lifecycle, output.previous_name, columns) == DEFINITIONS[text]
+    named = {"made", "seen"} if output.created else {"target", "target2"}
+    assert (output.catalog_name, output.schema, output.table in named) == ("iceberg", "db", True)
+
+
+def test_a_view_reads_the_tables_of_its_query(facts: Facts) -> None:
+    (read,) = facts("CREATE VIEW iceberg.db.seen AS SELECT custkey AS c FROM customer WHERE acctbal > 0").io.inputs
+    assert (read.catalog_name, read.schema, read.table) == ("tpch", "tiny", "customer")
+    assert {column.name for column in read.columns} == {"custkey", "acctbal"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE SCHEMA iceberg.other",
+        "DROP TABLE IF EXISTS iceberg.db.nothing",
+        "CREATE TABLE IF NOT EXISTS iceberg.db.target (a integer)",
+    ],
+)
+def test_what_changes_no_table_defines_none(facts: Facts, text: str) -> None:
+    assert facts(text).io.output is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
@@ -21,6 +21,7 @@ from openlineage.client.facet_v2 import (
     lifecycle_state_change_dataset,
     nominal_time_run,
     output_statistics_output_dataset,
+    parent_run,
     processing_engine_run,
     schema_dataset,
     sql_job,
@@ -31,6 +32,14 @@ from openlineage.client.uuid import generate_static_uuid
 from coordinator.events.openlineage.listener import OpenLineageListener, OpenLineageProvider
 from coordinator.events.openlineage.run_events import Naming, run_event, run_id
 from coordinator.events.openlineage.settings import DEFAULT_TYPES
+from shared.spi.event_listener import (
+    InputColumn,
+    LifecycleChange,
+    OutputColumn,
+    QueryInput,
+    QueryIOMetadata,
+    QueryOutput,
+)
 from tests.event_samples import CREATED, FAILURE, completed, created, progress, service, updated
 
 FACETS: dict[str, Any] = {
@@ -46,6 +55,7 @@ FACETS: dict[str, Any] = {
     "errorMessage": error_message_run.ErrorMessageRunFacet,
     "externalQuery": external_query_run.ExternalQueryRunFacet,
     "nominalTime": nominal_time_run.NominalTimeRunFacet,
+    "parent": parent_run.ParentRunFacet,
 }
 NAMING = Naming("coordinator.example.com:8080")
 PLACE = "presto://coordinator.example.com:8080"
@@ -73,6 +83,14 @@ def _nested(name: str, given: dict[str, Any]) -> dict[str, Any]:
     if name == "columnLineage":
         fields = {key: column_lineage_dataset.Fields(_inputs(of["inputFields"])) for key, of in given["fields"].items()}
         return {"fields": fields, "dataset": _inputs(given["dataset"])}
+    if name == "lifecycleStateChange":
+        change = lifecycle_state_change_dataset.LifecycleStateChange(given["lifecycleStateChange"])
+        before = given.get("previousIdentifier")
+        previous = None if before is None else lifecycle_state_change_dataset.PreviousIdentifier(**before)
+        return {"lifecycleStateChange": change, "previousIdentifier": previous}
+    if name == "parent":
+        run = parent_run.Run(given["run"]["runId"], facets=None)
+        return {"run": run, "job": parent_run.Job(**given["job"], facets=None)}
     return given
 
 
@@ -130,6 +148,65 @@ def test_what_the_facets_say() -> None:
     failed = run_event(completed(failure_info=FAILURE), "FAIL", NAMING)
     assert failed["run"]["facets"]["errorMessage"]["message"] == "DIVISION_BY_ZERO: / by zero"
     assert "outputFacets" not in failed["outputs"][0]
+
+
+def defining(
+    operation: str, lifecycle: Any, previous: str | None = None, columns: tuple[OutputColumn, ...] = ()
+) -> Any:
+    output = QueryOutput(
+        catalog_name="lake",
+        schema="db",
+        table="t",
+        operation=operation,
+        lifecycle=lifecycle,
+        previous_name=previous,
+        columns=columns,
+    )
+    io = QueryIOMetadata(
+        inputs=(
+            QueryInput(catalog_name="lake", schema="db", table="o", columns=(InputColumn(name="price", type=""),)),
+        ),
+        output=output,
+    )
+    return completed(query_type="DATA_DEFINITION", io_metadata=io)
+
+
+@pytest.mark.parametrize("lifecycle", get_args(LifecycleChange))
+def test_definitions_say_what_becomes_of_a_table(lifecycle: str) -> None:
+    """Each of OpenLineage's words, in the client's model; nothing was written."""
+    previous = "db.was" if lifecycle == "RENAME" else None
+    made = run_event(defining("X", lifecycle, previous), "COMPLETE", NAMING)
+    (written,) = made["outputs"]
+    checked(written["facets"])
+    facet = written["facets"]["lifecycleStateChange"]
+    assert facet["lifecycleStateChange"] == lifecycle
+    before = {"name": "lake.db.was", "namespace": PLACE} if previous else None
+    assert facet.get("previousIdentifier") == before
+    assert (written["name"], "outputFacets" in written) == ("lake.db.t", False)
+    (read,) = made["inputs"]
+    checked(read["facets"])
+    assert read["facets"]["schema"]["fields"] == [{"name": "price"}], "the type is not known"
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ("airflow/dag.task/01941c29-7c00-7000-8000-000000000001", ("airflow", "dag.task")),
+        (
+            "https://flows.example.com/a/dag.task/01941c29-7c00-7000-8000-000000000001",
+            ("https://flows.example.com/a", "dag.task"),
+        ),
+        ("airflow/dag.task/no-uuid", None),
+        ("01941c29-7c00-7000-8000-000000000001", None),
+        ("", None),
+    ],
+)
+def test_a_client_says_of_which_run_it_is_part(tag: str, expected: tuple[str, str] | None) -> None:
+    event = completed(context={"client_tags": ("nightly", f"openlineage.parent={tag}")})
+    facets = run_event(event, "COMPLETE", NAMING)["run"]["facets"]
+    checked(facets)
+    parent = facets.get("parent")
+    assert (parent and (parent["job"]["namespace"], parent["job"]["name"])) == expected
 
 
 def test_run_ids_are_the_clients_static_ones() -> None:

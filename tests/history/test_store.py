@@ -254,6 +254,8 @@ def test_a_database_of_the_first_version_gets_what_came_later(address: str) -> N
     engine = sa.create_engine(address)
     with engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE history_tables DROP COLUMN committed_snapshot_id")
+        for column in ("spark_operations", "spark_jobs"):
+            connection.exec_driver_sql(f"ALTER TABLE history_queries DROP COLUMN {column}")
         connection.exec_driver_sql("DELETE FROM history_migrations WHERE number > 1")
     engine.dispose()
     store = HistoryStore(address)
@@ -261,6 +263,7 @@ def test_a_database_of_the_first_version_gets_what_came_later(address: str) -> N
     found = HistoryReader(store.engine).one("writes", everybody)
     assert found is not None
     assert [table["committed_snapshot_id"] for table in found["tables"]][-1] == 7_654_321_098_765_432_109
+    assert (found["spark_operations"], found["spark_jobs"]) == ('["c4a1","c4a2"]', "[7,8]")
     store.close()
 
 

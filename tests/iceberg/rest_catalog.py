@@ -96,6 +96,7 @@ class RestHandler(BaseHTTPRequestHandler):
         if self.habits.prefix and path[1:2] == [self.habits.prefix]:
             path.pop(1)
         self.habits.authorizations.append((parsed.path, self.headers.get("Authorization")))
+        self.habits.traces.append((parsed.path, self.headers.get("traceparent")))
         self.etag: str | None = None
         try:
             if path[1:] != ["oauth", "tokens"] and not self.habits.admits(self.headers.get("Authorization")):

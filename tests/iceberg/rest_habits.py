@@ -41,6 +41,8 @@ class Habits:
     asked: list[str] = field(default_factory=list)
     """Method and path of every request, with 304 where nothing was sent."""
     authorizations: list[tuple[str, str | None]] = field(default_factory=list)
+    traces: list[tuple[str, str | None]] = field(default_factory=list)
+    """The path and the W3C trace context of every request."""
     keys: list[str | None] = field(default_factory=list)
     """The Idempotency-Key of every commit."""
     replays: dict[str, tuple[int, Any]] = field(default_factory=dict)

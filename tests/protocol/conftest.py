@@ -320,6 +320,7 @@ def running_server(
     events: QueryEvents | None = None,
     id_suffix: str | None = None,
     cluster: Callable[[Dispatcher], Cluster] | None = None,
+    traced: bool = False,
 ) -> Iterator[Server]:
     known = ANSWERS | {"SELECT vetoed": ANSWERS["SELECT 1"]} | (answers or {})
     planner, clock, stopped = FakePlanner(known), MovableClock(), threading.Event()
@@ -334,6 +335,7 @@ def running_server(
         results_folder=results_folder,
         events=events,
         id_suffix=id_suffix,
+        traced=traced,
     )
     chosen = server_settings or ServerSettings(shutdown_grace_period=0.0)
     app = create_server(

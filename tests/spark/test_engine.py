@@ -6,7 +6,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ import pytest
 
 from coordinator.engine.inputs import FormatInput
 from coordinator.engine.local_inputs import ArrowInput
+from coordinator.engine.spark import runner
+from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.engine import SparkEngine
+from coordinator.vocabulary.traced_calls import TracedCalls, collecting
 from shared.errors import ErrorCode, ProcessionError
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -63,6 +67,37 @@ def test_rows_stream_before_the_statement_ends(engine: SparkEngine, execution: A
     rows = first.num_rows + sum(batch.num_rows for batch in stream)
     assert rows == 500_000
     assert waited < (time.monotonic() - begun) / 2
+
+
+def test_a_statement_knows_its_operations(engine: SparkEngine, execution: Any) -> None:
+    calls = TracedCalls()
+    with collecting(calls, "dispatch"):
+        list(engine.run("SELECT 1", execution))
+    assert len(execution.spark_operations) >= 1
+    assert all(uuid.UUID(each) for each in execution.spark_operations)
+    call = next(each for each in calls.calls if each.name == "spark.execute")
+    assert call.about["operations"] == ",".join(execution.spark_operations)
+    assert execution.spark_jobs == [], "to ask for them would take longer than the statement"
+
+
+def test_jobs_are_asked_for_where_that_takes_no_time(
+    engine: SparkEngine, execution: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_WORTH_ASKING_SECONDS", 0.0)
+    asked: list[tuple[object, list[str]]] = []
+
+    def jobs_of(connection: Connection, operations: Sequence[str]) -> tuple[int, ...]:
+        asked.append((connection, list(operations)))
+        return (3, 4)
+
+    connection = engine.connect()
+    running = runner.Runner(runner.Fixed(connection), execution, jobs_of=jobs_of)
+    list(running.batches(lambda session: session.range(5)))
+    assert execution.spark_jobs == [3, 4]
+    assert asked == [(connection, execution.spark_operations)]
+    with pytest.raises(ProcessionError):
+        list(running.batches(lambda session: session.sql("SELECT no_such_column")))
+    assert len(asked) == 1, "who fails asks nothing more of Spark"
 
 
 def test_progress_of_a_statement_is_reported(engine: SparkEngine, execution: Any) -> None:

@@ -17,6 +17,7 @@ from coordinator.engine.spark import named_writes, our_classes
 from coordinator.engine.spark import server as server_module
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.named_writes import Classes, NamedWrites
+from coordinator.engine.spark.operations import jobs_of
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
@@ -296,3 +297,24 @@ def test_sessions_share_what_they_bring_to_a_server_without_our_jar(
         named_on(other.url, lake, "shared", tmp_path)
     finally:
         other.stop()
+
+
+def test_the_jobs_of_operations_are_known(lake: Lake) -> None:
+    """Each job is one operation's, and they are numbered in their order."""
+    relay = ProgressRelay()
+    lake.session.client._session_hooks.append(relay)  # type: ignore[arg-type]
+    found: list[tuple[int, ...]] = []
+    operations: list[list[str]] = []
+    for number in range(2):
+        operations.append([])
+        with relay.reporting(None, operations[-1]):
+            lake.session.sql(f"SELECT id % 3, count(*) FROM range(0, 1000, 1, {number + 2}) GROUP BY 1").collect()
+        assert operations[-1]
+        found.append(jobs_of(lake.session, "lake", operations[-1]))
+    first, second = found
+    assert first
+    assert second
+    assert max(first) < min(second)
+    assert jobs_of(lake.session, "lake", [*operations[0], *operations[1]]) == first + second
+    assert jobs_of(lake.session, "lake", [str(uuid4())]) == ()
+    assert jobs_of(lake.session, "no_such_catalog", operations[0]) == (), "as on a Spark without our classes"

@@ -6,6 +6,7 @@ import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from coordinator.events.bus import EventBus, NamedListener
 from coordinator.events.tracing import TracingSettings, tracing_listener
 from coordinator.listeners import load_event_delivery
 from coordinator.vocabulary.trace_context import begin_tracing, outgoing_headers, trace_of
+from coordinator.vocabulary.traced_calls import traced
 from tests.event_samples import FAILURE, completed, service
-from tests.protocol.conftest import running_server
+from tests.protocol.conftest import ANSWERS, running_server
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -99,6 +101,31 @@ def test_a_statement_is_a_span_of_the_clients_trace() -> None:
 
 
 @pytest.mark.slow
+def test_calls_of_other_services_are_below_the_verb_that_makes_them() -> None:
+    def reading() -> Any:
+        # Where the fake planner asks the same, nobody collects.
+        with traced("catalog.commit_table", object="db.t"), traced("store.write", file="a.avro"):
+            return ANSWERS["SELECT 1"]()
+
+    with collector() as (endpoint, received):
+        bus = EventBus([NamedListener("tracing", tracing_listener(settings(endpoint), service()), linger=0.0)])
+        bus.start()
+        events = QueryEvents(bus.publish, service(Path()))
+        with running_server({"SELECT traced": reading}, events=events, traced=True) as server:
+            server.pages("SELECT traced", {"X-Presto-User": "ann"})
+            server.pages("SELECT traced", {"X-Presto-User": "ann", "traceparent": f"00-{TRACE}-{PARENT}-00"})
+        bus.close()
+    spans = spans_of(received)
+    commit, write, dispatch = spans["catalog.commit_table"], spans["store.write"], spans["dispatch"]
+    assert (commit.parent_span_id, write.parent_span_id) == (dispatch.span_id, commit.span_id)
+    assert {commit.trace_id, write.trace_id} == {spans["query"].trace_id}
+    assert commit.kind == 3, "a client's"
+    about = {a.key: a.value.string_value for a in commit.attributes}
+    assert about["procession.object"] == "db.t"
+    assert spans["query"].trace_id.hex() != TRACE, "that client did not sample"
+
+
+@pytest.mark.slow
 def test_failures_have_their_status_and_no_text() -> None:
     with collector() as (endpoint, received):
         listener = tracing_listener(settings(endpoint), service())
@@ -127,9 +154,10 @@ def test_the_configuration_switches_it_on(tmp_path: Path) -> None:
 
 
 def test_ids_go_into_the_log_and_to_other_services() -> None:
-    assert outgoing_headers() == {}
-    with structlog.contextvars.bound_contextvars():
+    def run() -> None:
+        assert outgoing_headers() == {}
         begin_tracing("q1", f"00-{TRACE}-{PARENT}-01")
         assert structlog.contextvars.get_contextvars() == {"query_id": "q1", "trace_id": TRACE}
         assert outgoing_headers() == {"traceparent": f"00-{TRACE}-{trace_of('q1', None).span_id}-01"}
-    structlog.contextvars.clear_contextvars()
+
+    Context().run(run)

@@ -46,7 +46,9 @@ from coordinator.connectors.iceberg.tables.open_commits import OpenCommits
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace
+from coordinator.connectors.iceberg.traced_services import traced_catalog
 from coordinator.vocabulary.lookup_cache import once
+from coordinator.vocabulary.traced_calls import traced
 from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256
@@ -131,7 +133,8 @@ class TableCatalog:
     def _load(self, schema: str, name: str) -> Table | None:
         with mapped(f"{schema}.{name}"):
             catalog = self._connected()
-            location = _current_location(catalog, schema, name)
+            with traced("catalog.locate_table", catalog=catalog.name, object=f"{schema}.{name}"):
+                location = _current_location(catalog, schema, name)
             if location is not None:
                 with self._lock:
                     if location in self._tables:
@@ -281,7 +284,7 @@ def _connect(settings: IcebergSettings, commits: OpenCommits) -> Catalog:
     teach_opaque_types()
     share_models()
     properties = pyiceberg_properties(settings)
-    return write_all_versions(distrust_tables(_client(settings, properties)), commits)
+    return traced_catalog(write_all_versions(distrust_tables(_client(settings, properties)), commits))
 
 
 def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow.fs as pafs
-from pyiceberg.io import FileIO
+from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
+from coordinator.connectors.iceberg.traced_services import store_call
 from coordinator.kernels.signed_store import ADDRESS, SignedStore
 from coordinator.kernels.storage import VendedStorage
 
@@ -32,6 +33,10 @@ class ExactFileIO(PyArrowFileIO):
         head, tail = found.groups()
         scheme, netloc, path = PyArrowFileIO.parse_location(head, properties)
         return scheme, netloc, path + tail
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        with store_call("delete", location if isinstance(location, str) else location.location):
+            super().delete(location)
 
     def _initialize_s3_fs(self, netloc: str | None) -> pafs.FileSystem:
         if ADDRESS in self.properties:
@@ -81,7 +86,8 @@ def list_directory(io: FileIO, directory: str) -> list[ListedFile]:
     """The files directly under ``directory``; none when it does not exist."""
     scheme, netloc, path = ExactFileIO.parse_location(directory, io.properties)
     filesystem = arrow(io, directory).fs_by_scheme(scheme, netloc)
-    found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+    with store_call("list", directory):
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
     base = directory.rstrip("/")
     return [ListedFile(f"{base}/{i.base_name}", i.mtime) for i in found if i.type == pafs.FileType.File]
 

@@ -40,7 +40,8 @@ _QUERIES = typed(
     "queued_time_ms bigint, cpu_time_ms bigint, timeline, engine, engine_reason, verdicts, attempt bigint, "
     "runs_again bigint, error_code bigint, error_name, error_type, error_message, error_line bigint, "
     "error_column bigint, warnings, input_rows bigint, input_bytes bigint, output_rows bigint, output_bytes bigint, "
-    "written_rows bigint, peak_memory_bytes bigint, splits bigint, trace_token, trace_id"
+    "written_rows bigint, peak_memory_bytes bigint, splits bigint, trace_token, trace_id, "
+    "spark_operations array(varchar), spark_jobs array(bigint)"
 )
 _FIELDS = {
     "user": "user_name",
@@ -101,4 +102,4 @@ def _value(value: Any, name: str, type_: str) -> Any:
         return _EPOCH + timedelta(microseconds=value)
     if name == "resource_group_id":
         return str(value).split(".")
-    return json.loads(value) if type_ == "array(varchar)" else value
+    return json.loads(value) if type_.startswith("array(") else value

@@ -25,6 +25,7 @@ from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
 from coordinator.engine.spark.named_writes import Classes, NamedWrites
+from coordinator.engine.spark.operations import jobs_of
 from coordinator.engine.spark.our_classes import OUR_JAR, of_iceberg, with_our_catalogs
 from coordinator.engine.spark.passed_settings import SESSION_CONF, of_session
 from coordinator.engine.spark.progress import ProgressRelay
@@ -39,6 +40,7 @@ from coordinator.engine.spark.workers import SparkWorkers
 from coordinator.engine.spark.writers import WriterSessions
 from coordinator.explain.operators import Operator
 from coordinator.vocabulary.session_properties import session_value
+from coordinator.vocabulary.traced_calls import traced
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -96,7 +98,7 @@ class SparkEngine:
         ``operators``, when given, is filled with what Spark measured once all rows have arrived.
         """
         with self._reader(execution) as engine, views_over(inputs) as view:
-            runner = Runner(engine, execution, execution.report_progress, operators)
+            runner = Runner(engine, execution, execution.report_progress, operators, self._jobs_of)
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def write(
@@ -116,7 +118,7 @@ class SparkEngine:
             self._named.writing(write_id, main.server),
             self._writers.session(main, execution.query_id, settings, write_id or "") as connection,
         ):
-            runner = Runner(Fixed(connection), execution, execution.report_progress)
+            runner = Runner(Fixed(connection), execution, execution.report_progress, jobs_of=self._jobs_of)
             with views_over(inputs) as view:
                 yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
@@ -147,7 +149,9 @@ class SparkEngine:
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
         elsewhere, twice = not self.shares_disk, self._settings.speculative
-        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=elsewhere, speculative=twice)
+        return SparkWorkers(
+            Runner(self, execution, jobs_of=self._jobs_of), self._slots_together, elsewhere=elsewhere, speculative=twice
+        )
 
     @property
     def shares_disk(self) -> bool:
@@ -192,6 +196,12 @@ class SparkEngine:
             return executor_slots(connection.session, catalogs[0])
         return None
 
+    def _jobs_of(self, connection: Connection, operations: Sequence[str]) -> tuple[int, ...]:
+        """Spark's jobs; none where Spark cannot be asked. Blocks, for seconds at most."""
+        catalogs = of_iceberg(self._catalog_conf)
+        there = connection.server is not None or self._classes.there
+        return jobs_of(connection.session, catalogs[0], operations) if there and catalogs else ()
+
     def _slots_together(self) -> int | None:
         if self.shares_disk:
             return None
@@ -210,7 +220,8 @@ class SparkEngine:
             if self._stopping.is_set():
                 raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
             if self._connection is None or not self._connection.alive:
-                self._connection = self._open(self._drop(keep_server=True))
+                with traced("spark.connect"):
+                    self._connection = self._open(self._drop(keep_server=True))
             return self._connection
 
     def change_catalogs(self, settings: SparkSettings, catalog_conf: Mapping[str, str]) -> None:
@@ -318,6 +329,7 @@ class SparkEngine:
             drop_session(session, release=False)
             raise
         session.registerProgressHandler(progress)
+        session.client._session_hooks.append(progress)
         return session
 
     def _zipped_kernels(self) -> Path:

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,10 +21,13 @@ from coordinator.engine.spark.failures import has_broken_class, is_useless, map_
 from coordinator.engine.spark.operator_metrics import measured_batches
 from coordinator.engine.spark.progress import Report
 from coordinator.explain.operators import Operator
+from coordinator.vocabulary.traced_calls import open_call
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _INTERRUPT_SECONDS = 60.0
+_WORTH_ASKING_SECONDS = 1.0
+"""To ask for its jobs takes some ten milliseconds."""
 _INTERRUPT_PAUSE_SECONDS = 0.1
 
 
@@ -58,11 +61,13 @@ class Runner:
         execution: Execution,
         report: Report | None = None,
         operators: list[Operator] | None = None,
+        jobs_of: Callable[[Connection, Sequence[str]], tuple[int, ...]] = lambda _connection, _operations: (),
     ) -> None:
+        """``jobs_of`` asks Spark for the jobs of operations, where these took long enough for that to be nothing."""
         self._engine = engine
         self._execution = execution
         self._report = report
-        self._operators = operators
+        self._operators, self._jobs_of = operators, jobs_of
         self._tag = f"procession-{execution.query_id}"
         self._registered: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._streaming = threading.Event()
@@ -77,11 +82,18 @@ class Runner:
         self._cancel_with_query(connection)
         self._execution.check_cancelled()
         self._streaming.set()
+        call = open_call("spark.execute", tag=self._tag)
+        problem: BaseException | None = None
+        operations: list[str] = []
+        begun = time.monotonic()
         try:
-            yield from self._stream(connection, frame)
-        except ProcessionError:
+            yield from self._stream(connection, frame, operations)
+            self._tell(connection, operations, time.monotonic() - begun)
+        except ProcessionError as error:
+            problem = error
             raise
         except Exception as error:
+            problem = error
             self._execution.check_cancelled()
             given_up = connection.lost.is_set()
             failure = map_failure(error, server_alive=connection.server_alive)
@@ -102,12 +114,22 @@ class Runner:
             raise failure from error
         finally:
             self._streaming.clear()
+            self._execution.ran_on_spark(operations, ())
+            if call is not None:
+                call.end(problem, operations=",".join(operations))
 
-    def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
+    def _tell(self, connection: Connection, operations: Sequence[str], seconds: float) -> None:
+        """All rows have arrived."""
+        if seconds >= _WORTH_ASKING_SECONDS and (jobs := self._jobs_of(connection, operations)):
+            self._execution.ran_on_spark((), jobs)
+
+    def _stream(
+        self, connection: Connection, frame: Callable[[SparkSession], DataFrame], operations: list[str]
+    ) -> Iterator[pa.RecordBatch]:
         session = connection.session
         session.addTag(self._tag)
         try:
-            with connection.progress.reporting(self._report):
+            with connection.progress.reporting(self._report, operations):
                 # A command runs here already; its rows come with the plan.
                 data: Any = frame(session)
                 plan = data._plan.to_proto(session.client)

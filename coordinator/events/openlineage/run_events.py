@@ -27,6 +27,9 @@ from shared.spi.event_listener import (
 
 RunState = Literal["START", "COMPLETE", "FAIL"]
 PRODUCER = "https://github.com/procession/procession"
+_DEFINITION = "DATA_DEFINITION"
+PARENT_TAG = "openlineage.parent="
+"""A client tag that names the run whose part a statement is: ``namespace/job/run id``, as OPENLINEAGE_PARENT_ID."""
 _SPEC = "https://openlineage.io/spec"
 _FACETS = {
     "schema": "1-2-0/SchemaDatasetFacet",
@@ -35,6 +38,7 @@ _FACETS = {
     "columnLineage": "1-2-0/ColumnLineageDatasetFacet",
     "lifecycleStateChange": "1-0-1/LifecycleStateChangeDatasetFacet",
     "outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet",
+    "parent": "1-2-0/ParentRunFacet",
     "sql": "1-1-0/SQLJobFacet",
     "jobType": "2-0-4/JobTypeJobFacet",
     "processing_engine": "1-1-1/ProcessingEngineRunFacet",
@@ -112,6 +116,9 @@ def _run_facets(
         f"{scheme}_metadata": {"query_id": about.query_id, "transaction_id": about.transaction_id},
         f"{scheme}_query_context": _context(context),
     }
+    parent = _parent(context)
+    if parent is not None:
+        found["parent"] = parent
     if isinstance(event, QueryCompletedEvent) and state != "START":
         times = {"nominalStartTime": _instant(event.create_time), "nominalEndTime": _instant(event.end_time)}
         found["nominalTime"] = times
@@ -122,6 +129,21 @@ def _run_facets(
             message = f"{event.failure_info.error_code.name}: {event.failure_info.failure_message}"
             found["errorMessage"] = {"message": message, "programmingLanguage": "SQL"}
     return {kind: _facet(kind, content) for kind, content in found.items() if kind not in naming.disabled}
+
+
+def _parent(context: QueryContext) -> dict[str, object] | None:
+    """What the client says; None where that names no run."""
+    tag = next((tag for tag in context.client_tags if tag.startswith(PARENT_TAG)), None)
+    # Namespaces may hold slashes, names of jobs and ids of runs do not.
+    parts = [] if tag is None else tag.removeprefix(PARENT_TAG).rsplit("/", 2)
+    if len(parts) != 3 or not all(parts):
+        return None
+    namespace, name, run = parts
+    try:
+        UUID(run)
+    except ValueError:
+        return None
+    return {"run": {"runId": run}, "job": {"namespace": namespace, "name": name}}
 
 
 def _context(context: QueryContext) -> dict[str, Any]:
@@ -160,7 +182,7 @@ def _job_name(form: str, event: QueryUpdatedEvent | QueryCompletedEvent) -> str:
 def _input(table: QueryInput, naming: Naming) -> dict[str, object]:
     facets = {"dataSource": {"name": table.catalog_name, "uri": naming.datasets}}
     if table.columns:
-        facets["schema"] = {"fields": [{"name": c.name, "type": c.type} for c in table.columns]}  # type: ignore[dict-item]
+        facets["schema"] = {"fields": [_field(c.name, c.type) for c in table.columns]}  # type: ignore[dict-item]
     if table.snapshot_id is not None:
         facets["version"] = {"datasetVersion": str(table.snapshot_id)}
     return {
@@ -175,23 +197,36 @@ def _output(
 ) -> dict[str, object]:
     facets: dict[str, dict[str, object]] = {"dataSource": {"name": table.catalog_name, "uri": naming.datasets}}
     if table.columns:
-        facets["schema"] = {"fields": [{"name": c.column_name, "type": c.column_type} for c in table.columns]}
+        facets["schema"] = {"fields": [_field(c.column_name, c.column_type) for c in table.columns]}
     lineage = _column_lineage(table, naming)
     if lineage["fields"] or lineage["dataset"]:
         facets["columnLineage"] = lineage
     if table.committed_snapshot_id is not None:
         facets["version"] = {"datasetVersion": str(table.committed_snapshot_id)}
-    if table.created:
-        facets["lifecycleStateChange"] = {"lifecycleStateChange": "CREATE"}
+    if table.lifecycle is not None:
+        facets["lifecycleStateChange"] = _lifecycle(table, naming)
     made: dict[str, object] = {
         "namespace": naming.datasets,
         "name": f"{table.catalog_name}.{table.schema}.{table.table}",
         "facets": {kind: _facet(kind, content) for kind, content in facets.items()},
     }
-    if done and isinstance(event, QueryCompletedEvent):
+    if done and isinstance(event, QueryCompletedEvent) and event.context.query_type != _DEFINITION:
         rows = {"rowCount": event.statistics.written_rows}
         made["outputFacets"] = {"outputStatistics": _facet("outputStatistics", rows)}
     return made
+
+
+def _field(name: str, type_: str) -> dict[str, str]:
+    """A column; the types of what a view reads are not known."""
+    return {"name": name, "type": type_} if type_ else {"name": name}
+
+
+def _lifecycle(table: QueryOutput, naming: Naming) -> dict[str, object]:
+    change: dict[str, object] = {"lifecycleStateChange": table.lifecycle}
+    if table.previous_name is not None:
+        previous = f"{table.catalog_name}.{table.previous_name}"
+        change["previousIdentifier"] = {"name": previous, "namespace": naming.datasets}
+    return change
 
 
 def _column_lineage(table: QueryOutput, naming: Naming) -> dict[str, object]:

@@ -39,10 +39,12 @@ class ProceduresPages:
                 name: [each for each in procedures if name == "system" or each.name not in own]
                 for name, procedures in by_catalog.items()
             }
-            active = any(each["state"] == "RUNNING" for each in found["jobs"].records())
+            jobs = found["jobs"].records()
+            active = any(each["state"] == "RUNNING" for each in jobs)
             return {
                 "jobs": found["jobs"],
                 "active": active,
+                "several": len({each["node_id"] for each in jobs}) > 1,
                 "procedures": {name: each for name, each in shown.items() if each},
             }
 

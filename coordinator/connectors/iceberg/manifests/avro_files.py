@@ -20,6 +20,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from coordinator.connectors.iceberg.manifests.checked_decoder import checked_decoder
+from coordinator.connectors.iceberg.traced_services import store_call
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -58,7 +59,7 @@ def open_avro(source: InputFile, data: bytes | None = None) -> OpenedAvro:
     Raises what its file system raises, ValueError for what is no Avro file of Iceberg's.
     """
     if data is None:
-        with source.open() as stream:
+        with store_call("read", source.location), source.open() as stream:
             data = stream.read()
     decoder = checked_decoder(data)
     if decoder.read(len(_MAGIC)) != _MAGIC:

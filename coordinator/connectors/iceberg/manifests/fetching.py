@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from pyiceberg.io import FileIO
@@ -12,6 +13,7 @@ from pyiceberg.manifest import ManifestEntry, ManifestFile
 
 from coordinator.connectors.iceberg.manifests.reader import Statistics, read_entries
 from coordinator.connectors.iceberg.paths import local_path
+from coordinator.connectors.iceberg.traced_services import store_call
 
 T = TypeVar("T")
 Fetched = Future[bytes]
@@ -32,7 +34,9 @@ def fetched_ahead(
                     ahead -= size(running[0][0])
                     yield running.popleft()
                 where = location(item)
-                running.append((item, pool.submit(_bytes, io, where) if local_path(where) is None else None))
+                # With the context of the statement, whose trace the request belongs to.
+                asked = pool.submit(copy_context().run, _bytes, io, where) if local_path(where) is None else None
+                running.append((item, asked))
                 ahead += size(item)
             while running:
                 yield running.popleft()
@@ -50,6 +54,6 @@ def each_entries(
 
 
 def _bytes(io: FileIO, location: str) -> bytes:
-    with io.new_input(location).open() as stream:
+    with store_call("read", location), io.new_input(location).open() as stream:
         data: bytes = stream.read()
         return data

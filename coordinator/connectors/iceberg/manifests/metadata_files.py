@@ -23,6 +23,7 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from pyiceberg.typedef import IcebergBaseModel, Identifier
 
 from coordinator.connectors.iceberg.failures import NotCommittedError
+from coordinator.connectors.iceberg.traced_services import store_call
 
 T = TypeVar("T")
 CALL_ID = "procession.call-id"
@@ -69,7 +70,8 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
             base = metadata.metadata_log[-1].metadata_file if metadata.metadata_log else ""
             under_way.recorded = table is not None and record.begun(table, metadata_path, base)
             under_way.file = io, metadata_path
-            write_metadata(metadata, io, metadata_path)
+            with store_call("write", metadata_path):
+                write_metadata(metadata, io, metadata_path)
             if under_way.recorded:
                 record.check(metadata_path, under_way.calls)
 
@@ -147,6 +149,7 @@ def write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> N
 def read_raw(io: FileIO, location: str) -> dict[str, object]:
     """A metadata file as JSON."""
     with (
+        store_call("read", location),
         io.new_input(location).open() as stream,
         Compressor.get_compressor(location).stream_decompressor(stream) as text,
     ):

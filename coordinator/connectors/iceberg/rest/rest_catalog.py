@@ -31,7 +31,7 @@ from pyiceberg.table import CommitTableRequest, CommitTableResponse, StagedTable
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
-from requests import HTTPError, PreparedRequest, Response, Session
+from requests import HTTPError, PreparedRequest, Request, Response, Session
 from requests.auth import AuthBase
 
 from coordinator.connectors.iceberg.opaque_types import parse, parse_schema
@@ -45,6 +45,7 @@ from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from coordinator.connectors.iceberg.table_words import KNOWN_FILE_IO, names_code
 from coordinator.kernels.signed_store import ENABLED
 from coordinator.kernels.storage import is_local
+from coordinator.vocabulary.trace_context import outgoing_headers
 
 _KEPT_TABLES = 256
 _OF_ARROW = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO"})
@@ -152,6 +153,15 @@ class ServedCatalog(RestCatalog):
     def _create_session(self) -> Session:
         session = super()._create_session()
         session.hooks["response"].append(self._heard)
+        prepare = session.prepare_request
+
+        def prepared(request: Request) -> PreparedRequest:
+            """With the context of the statement's trace, which is another one each time."""
+            answer = prepare(request)
+            answer.headers.update(outgoing_headers())
+            return answer
+
+        session.prepare_request = prepared  # type: ignore[method-assign]
         return session
 
     def _create_legacy_oauth2_auth_manager(self, session: Session) -> AuthManager:

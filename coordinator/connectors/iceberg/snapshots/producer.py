@@ -43,6 +43,8 @@ from coordinator.connectors.iceberg.manifests.version_three import (
     list_manifests,
     write_manifest_list,
 )
+from coordinator.connectors.iceberg.traced_services import store_call
+from coordinator.vocabulary.traced_calls import traced
 
 U = TypeVar("U")
 
@@ -161,7 +163,7 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             by_spec.setdefault(file.spec_id, []).append(file)
         written = []
         for spec_id, found in by_spec.items():
-            with self.writer(self.spec(spec_id), content) as writer:
+            with traced("store.write"), self.writer(self.spec(spec_id), content) as writer:
                 for file in found:
                     writer.add_entry(
                         ManifestEntry.from_args(
@@ -187,7 +189,8 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         self._written_manifest_lists.append(location)
         sequence, following = metadata.next_sequence_number(), metadata.next_row_id or 0
         listed = ListedSnapshot(self._snapshot_id, self._parent_snapshot_id, sequence, following)
-        added = write_manifest_list(self._io.new_output(location), manifests, listed, self._compression)
+        with store_call("write", location):
+            added = write_manifest_list(self._io.new_output(location), manifests, listed, self._compression)
         snapshot: dict[str, object] = {
             "snapshot-id": self._snapshot_id,
             "parent-snapshot-id": self._parent_snapshot_id,

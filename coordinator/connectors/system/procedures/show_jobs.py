@@ -47,14 +47,16 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("ended", "timestamp with time zone", "When it ended; NULL while it runs."),
         OutputColumn("elapsed_ms", "bigint", "Milliseconds that it ran, or runs so far."),
         OutputColumn("error", "varchar", "Why it failed."),
+        OutputColumn("node_id", "varchar", "The coordinator that runs or ran it."),
     ),
     example="CALL system.show_jobs(state => 'RUNNING')",
-    notes="The last 10,000 calls are kept in the coordinator's data directory. Calls that only look are not logged.",
+    notes="The last 10,000 calls are kept in the coordinator's data directory. Calls that only look are not logged. "
+    "Several coordinators show the calls of all, those of the others as their history has them, about a second late.",
 )
 
 
 class ShowJobs:
-    """Reads the coordinator's job log."""
+    """Reads the job log of this coordinator, and the history that it shares with others."""
 
     declaration = DECLARATION
 
@@ -92,4 +94,5 @@ def _row(job: Job, context: ProcedureContext) -> tuple[object, ...]:
         job.ended,
         None if elapsed is None else max(0, round(elapsed.total_seconds() * 1000)),
         job.error,
+        job.node_id or None,
     )

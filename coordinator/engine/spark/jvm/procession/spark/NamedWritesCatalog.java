@@ -6,6 +6,7 @@ import java.lang.reflect.Proxy;
 import java.util.LinkedHashSet;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.status.api.v1.JobData;
 
 /**
  * Iceberg's catalog, where the files of a write carry a name that the coordinator knows before the write begins, and
@@ -30,6 +32,7 @@ public final class NamedWritesCatalog extends SparkCatalog {
   static final String WRITE = "spark.procession.write-id";
   private static final String ENDED = "procession_ended_writes";
   private static final String EXECUTORS = "procession_executors";
+  private static final String JOBS = "procession_jobs";
 
   private SparkSession session;
 
@@ -49,7 +52,8 @@ public final class NamedWritesCatalog extends SparkCatalog {
 
   /**
    * A table of the namespace {@link #ENDED} is no table: to ask for it ends the write of that name. One of {@link
-   * #EXECUTORS} tells how many tasks run at once on the executors that are there now.
+   * #EXECUTORS} tells how many tasks run at once on the executors that are there now, and one of {@link #JOBS} which
+   * jobs ran for the operations of Spark Connect that its name lists.
    */
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
@@ -59,6 +63,8 @@ public final class NamedWritesCatalog extends SparkCatalog {
         throw new IllegalStateException(Writes.end(identifier.name()) ? "procession: ended" : "procession: commits");
       case EXECUTORS:
         throw new IllegalStateException("procession: " + slots(session.sparkContext()) + " slots");
+      case JOBS:
+        throw new IllegalStateException("procession: jobs" + jobs(session.sparkContext(), identifier.name()) + ".");
       default:
         return super.loadTable(identifier);
     }
@@ -66,6 +72,24 @@ public final class NamedWritesCatalog extends SparkCatalog {
 
   private static int slots(SparkContext context) {
     return context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile());
+  }
+
+  /** In the order in which they began. Spark Connect tags jobs with their operation. */
+  private static String jobs(SparkContext context, String operations) {
+    TreeSet<Integer> found = new TreeSet<>();
+    scala.collection.Iterator<JobData> jobs = context.statusStore().jobsList(null).iterator();
+    while (jobs.hasNext()) {
+      JobData job = jobs.next();
+      String tags = job.jobTags().mkString(" ") + " ";
+      for (String operation : operations.split(",")) {
+        if (tags.contains("_Operation_" + operation + " ")) {
+          found.add(job.jobId());
+        }
+      }
+    }
+    StringBuilder text = new StringBuilder();
+    found.forEach(job -> text.append(' ').append(job));
+    return text.toString();
   }
 
   private Optional<String> write() {
