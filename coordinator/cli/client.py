@@ -11,12 +11,12 @@ import httpx
 import msgspec
 import stamina
 
-from coordinator.cli.answers import DECODER, Answer, ClientStats, Column
+from coordinator.cli.answers import DECODER, Answer, Column
 from coordinator.cli.login import Login, LoginError
 from coordinator.cli.tls import StoreError, client_context
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name, url_encode
-from shared.protocol.statement import Location
+from shared.protocol.statement import Location, Stats
 
 _ATTEMPTS = 5
 _TIMEOUT_SECONDS = 30.0
@@ -116,7 +116,7 @@ class Page:
     query_id: str
     columns: tuple[Column, ...]
     rows: Sequence[tuple[object, ...]]
-    stats: ClientStats
+    stats: Stats
     warnings: tuple[str, ...]
     update_type: str | None = None
     update_count: int | None = None

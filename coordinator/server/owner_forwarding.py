@@ -36,7 +36,7 @@ from shared.spi.access_control import Identity
 
 _log = structlog.get_logger(__name__)
 _PATHS = re.compile(
-    r"/v1/statement/(?:queued/retry/|(?P<kind>queued|executing)/)?(?P<one>[_a-z0-9]{1,64})(?:/\d+)?"
+    r"/v1/statement/(?:queued/retry/|partial/|(?P<kind>queued|executing)/)?(?P<one>[_a-z0-9]{1,64})(?:/\d+)?"
     r"|/v1/query/(?P<two>[_a-z0-9]{1,64})(?:/\w+)?"
     r"|/ui/[\w./-]*"
 )

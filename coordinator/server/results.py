@@ -48,6 +48,7 @@ def results_body(page: Page, answer: Answer) -> bytes:
         QueryResults(
             id=query.id,
             infoUri=answer.uris.info(query.id),
+            partialCancelUri=answer.uris.end_early(query.id, query.slug) if page.may_end_early else None,
             nextUri=next_uri,
             columns=columns,
             data=None if page.data is None or page.binary else msgspec.Raw(page.data),

@@ -58,6 +58,7 @@ class StatementRoutes:
         router.add_api_route("", self.post, methods=["POST"])
         router.add_api_route("/{query_id}", self.put, methods=["PUT"])
         router.add_api_route("/queued/retry/{query_id}", self.retry, methods=["GET"])
+        router.add_api_route("/partial/{query_id}/{token}", self.end_early, methods=["DELETE"], status_code=204)
         router.add_api_route(page, self.poll, methods=["GET"])
         router.add_api_route(page, self.delete, methods=["DELETE"], status_code=204)
         return router
@@ -133,6 +134,13 @@ class StatementRoutes:
         query, _ = self._conversation(request, kind, query_id, slug)
         _token(token)
         self.dispatcher.cancel(query)
+        return Response(status_code=204)
+
+    async def end_early(self, request: Request, query_id: str, token: str, slug: Slug = "") -> Response:
+        """Stop the engine and end well with the rows so far (partialCancelUri); repeating it is safe."""
+        query, _ = self._conversation(request, "executing", query_id, slug)
+        _token(token)
+        query.end_early()
         return Response(status_code=204)
 
     async def retry(self, request: Request, query_id: str, slug: Slug = "") -> Response:
