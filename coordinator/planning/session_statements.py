@@ -57,7 +57,7 @@ def plan_of_show(statement: sql.ShowStatement, session: Session, catalogs: Catal
         case sql.ShowSession():
             return show.show_session(statement, session, PROPERTIES)
         case sql.ShowFunctions():
-            return show.show_functions(statement)
+            return show.show_functions(statement, session)
         case sql.DescribeInput():
             prepared = session_statements.prepared_text(statement.name, session)
             return describe_input(parse_statement(prepared), prepared, session, catalogs)

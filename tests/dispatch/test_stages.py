@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
+from coordinator.cli.answers import DECODER
+from coordinator.cli.client import Page
+from coordinator.cli.shell.status import status_lines
 from coordinator.dispatch.clock import SystemClock
 from coordinator.dispatch.failures import canceled
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.stages import root_stage
 from coordinator.dispatch.states import QueryState
+from coordinator.dispatch.stats import statement_stats
 from coordinator.engine.execution import QueryProgress
 from coordinator.engine.spark.progress import query_progress
-from shared.protocol.statement import StageStats
+from shared.protocol.statement import QueryResults, StageStats, encode_results
 from shared.spi.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -99,3 +105,17 @@ async def test_the_newest_of_very_many_stages_are_named() -> None:
     root = root_stage(running(query_progress([told(n, 1, 1) for n in range(500)], running=0)), 0, 0)
     assert root is not None
     assert [stage.stageId for stage in root.subStages] == [str(n) for n in range(400, 500)]
+
+
+async def test_our_own_shell_draws_them() -> None:
+    query = running(query_progress([told(7, 10, 10, 500), told(8, 6, 3, 60)], running=3))
+    query.output_rows = 4
+    body = encode_results(QueryResults(id="q", infoUri="", stats=statement_stats(query), warnings=()))
+    answer = DECODER.decode(body)
+    console = Console(file=io.StringIO(), width=110)
+    for line in status_lines(Page(answer.id, (), (), answer.stats, ()), 1.0):
+        console.print(line)
+    *_, root, first, second = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert root.split()[:3] == ["0.........", "R", "4"]
+    assert (first.split()[:2], first.split()[-3:]) == (["7......."[:8], "F"], ["0", "0", "10"])
+    assert (second.split()[1], second.split()[-3:]) == ("R", ["0", "3", "3"])

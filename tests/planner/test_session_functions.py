@@ -67,6 +67,17 @@ def test_a_lambda_of_a_body_does_not_bind_what_an_argument_reads(plan: Plan) -> 
     assert values(plan, nested) == ([[15]],)
 
 
+def test_they_are_listed_among_the_others(plan: Plan) -> None:
+    planned = plan("SHOW FUNCTIONS LIKE 'tw%'", session(*ALL))
+    assert isinstance(planned.work, ReturnRows)
+    shown = [dict(zip((c.name for c in planned.columns), row, strict=True)) for row in planned.work.rows]
+    assert [(row["Function"], row["Return Type"], row["Argument Types"]) for row in shown] == [
+        ("twice", "bigint", "bigint"),
+        ("twice", "varchar", "varchar"),
+    ]
+    assert {(row["Built In"], row["Temporary"], row["Language"]) for row in shown} == {(False, True, "SQL")}
+
+
 def test_functions_are_dropped_by_name_or_types(plan: Plan) -> None:
     def removed(sql: str) -> tuple[str, ...]:
         return plan(f"DROP TEMPORARY FUNCTION {sql}", session(*ALL)).session_change.removed_functions

@@ -107,6 +107,10 @@ def test_the_editor(browser, service):
         page.click("#run")
         page.locator("#status").get_by_text("The first 1000 rows").wait_for()
         assert page.locator("#result tbody tr").count() == 1000
+        page.locator("#downloads").wait_for()
+        page.click("#detail")
+        assert page.locator(".state").first.inner_text() == "finished"
+        assert "PARTIAL_RESULT_WARNING" in page.locator("section[aria-labelledby=warnings]").inner_text()
 
 
 def test_a_dry_run_by_a_form(browser, service):

@@ -111,7 +111,7 @@
         if (!own.next) break;
         if (rows.length >= most) {
           part("status").textContent = `The first ${most} rows`;
-          await stop(own);
+          await endEarly(own, found.partialCancelUri);
           break;
         }
         found = await page(own.next, {});
@@ -126,6 +126,16 @@
     running = null;
     part("run").disabled = false;
     part("cancel").disabled = true;
+  }
+
+  // The statement ends well with the rows that have come, where the server can do that; it is cancelled otherwise.
+  async function endEarly(own, uri) {
+    if (uri && own.next) {
+      await fetch(below(uri), { method: "DELETE", headers: headers(), credentials: "same-origin" });
+      const last = await page(own.next, {});
+      own.next = last.nextUri ? below(last.nextUri) : null;
+    }
+    await stop(own);
   }
 
   async function stop(own) {
