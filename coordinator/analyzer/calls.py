@@ -11,12 +11,14 @@ from coordinator.analyzer.aggregate_checks import misplaced, refuse_nested, refu
 from coordinator.analyzer.call_binding import ALIASES, bind_call
 from coordinator.analyzer.conditionals import analyze_coalesce, analyze_if, analyze_nullif, analyze_try
 from coordinator.analyzer.context import Analyze, Context, SortItem
+from coordinator.analyzer.session_function_calls import expand
 from coordinator.analyzer.session_values import SESSION_FUNCTIONS, analyze_session_function
 from coordinator.expressions.builders import typed
 from coordinator.expressions.types import BOOLEAN, displayed, is_comparable, is_orderable
 from coordinator.sql.tree import expressions as tree
 from coordinator.sql.tree.expressions import Extract, FunctionCall, GroupingOperation
 from shared.plan.expressions import RowExpression, type_of
+from shared.spi.session_function import SessionFunction
 
 _BUILT_IN = ("presto", "default")
 _EXTRACT = {
@@ -60,12 +62,27 @@ def analyze_call(node: FunctionCall, context: Context, analyze: Analyze) -> RowE
         raise context.error(node, "ORDER BY is only valid for aggregation functions")
     if node.distinct:
         raise context.unsupported(node, "DISTINCT expression")
+    declared = session_functions(name, context)
+    if declared:
+        return expand(node, declared, context, analyze)
     form = _FORMS.get(name)
     if form is not None:
         return form(node, context, analyze)
     if name in SESSION_FUNCTIONS:
         return analyze_session_function(node, name, context, analyze)
     return bind_call(node, name, node.arguments, context, analyze, ("scalar",))
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a call by this name means a function that every session has."""
+    return name in _FORMS or name in SESSION_FUNCTIONS or registry.exists(ALIASES.get(name, name))
+
+
+def session_functions(name: str, context: Context) -> list[SessionFunction]:
+    """The temporary functions that a call means: none where a built-in one has the name."""
+    if not context.session.functions or is_built_in(name):
+        return []
+    return [function for function in context.session.functions if function.name.lower() == name]
 
 
 def _is_aggregate(name: str) -> bool:

@@ -84,6 +84,8 @@ class Context(Struct, frozen=True):
     columns: set[str] | None = None
     references: set[str] = field(default_factory=set)
     """The names of the variables that names of columns meant so far."""
+    reserved: frozenset[str] = frozenset()
+    """Names of variables around it, which nothing in the expression can mean."""
 
     @property
     def zone(self) -> tzinfo:
@@ -112,8 +114,8 @@ class Context(Struct, frozen=True):
         return self.error(node, f"{what} is not supported", ErrorCode.NOT_SUPPORTED)
 
     def variable_names(self) -> frozenset[str]:
-        """The names of the variables that an expression here may read."""
-        found = {v.name for v in self.lambdas.values()}
+        """The names of the variables that an expression here may read, or that stand around it."""
+        found = {v.name for v in self.lambdas.values()} | self.reserved
         scope: Scope | None = self.scope
         while scope is not None:
             found |= {f.variable.name for f in scope.fields}

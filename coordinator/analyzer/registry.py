@@ -162,6 +162,13 @@ def bind(
     if name == "concat" and {t.base for t in actual if t is not None} == {"char", "varchar"}:
         # Only concat of two chars takes them together.
         actual = [Type("char", (length_of(t),)) if t is not None and t.base == "varchar" else t for t in actual]
+    return bind_to(candidates, actual, typer)
+
+
+def bind_to(
+    candidates: Sequence[FunctionSignature], actual: Sequence[Type | None], typer: LambdaTyper | None = None
+) -> BoundFunction | None:
+    """The one of ``candidates``, all of the right number of arguments, that a call means, as ``bind`` does."""
     for exact in (True, False):
         for generic in (False, True):
             found = [

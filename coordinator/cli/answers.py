@@ -58,25 +58,6 @@ class Column(msgspec.Struct, frozen=True):
     typeSignature: Signature = Signature("unknown")
 
 
-class Stage(msgspec.Struct, frozen=True):
-    """``rootStage`` and those below it; our own server sends none, Presto's and Trino's do."""
-
-    stageId: str
-    state: str = ""
-    processedRows: int = 0
-    processedBytes: int = 0
-    queuedSplits: int = 0
-    runningSplits: int = 0
-    completedSplits: int = 0
-    subStages: tuple[Stage, ...] = ()
-
-
-class ClientStats(Stats, frozen=True, kw_only=True):
-    """What the server says of a statement that runs, with the stages of one that sends them."""
-
-    rootStage: Stage | None = None
-
-
 class Error(msgspec.Struct, frozen=True):
     message: str
     errorName: str = ""
@@ -87,7 +68,7 @@ class Answer(msgspec.Struct, frozen=True):
     """One page as it comes; unknown members are left out."""
 
     id: str
-    stats: ClientStats
+    stats: Stats
     infoUri: str = ""
     nextUri: str | None = None
     columns: tuple[Column, ...] = ()

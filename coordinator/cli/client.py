@@ -11,12 +11,12 @@ import httpx
 import msgspec
 import stamina
 
-from coordinator.cli.answers import DECODER, Answer, ClientStats, Column
+from coordinator.cli.answers import DECODER, Answer, Column
 from coordinator.cli.login import Login, LoginError
 from coordinator.cli.tls import StoreError, client_context
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name, url_encode
-from shared.protocol.statement import Location
+from shared.protocol.statement import Location, Stats
 
 _ATTEMPTS = 5
 _TIMEOUT_SECONDS = 30.0
@@ -47,6 +47,8 @@ class ClientSession:
     source: str = "procession-sql"
     properties: Mapping[str, str] = field(default_factory=dict)
     prepared: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """Temporary functions as they came, id and definition."""
     transaction_id: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     client_tags: str | None = None
@@ -65,6 +67,7 @@ class ClientSession:
             names.SCHEMA: self.schema,
             names.SESSION: _pairs(self.properties),
             names.PREPARED_STATEMENT: ",".join(f"{url_encode(k)}={url_encode(v)}" for k, v in self.prepared.items()),
+            names.SESSION_FUNCTION: ",".join(f"{url_encode(k)}={url_encode(v)}" for k, v in self.functions.items()),
             names.TRANSACTION_ID: self.transaction_id or "NONE",
             names.ROLE: _pairs(self.roles),
             names.CLIENT_TAGS: self.client_tags,
@@ -93,6 +96,9 @@ class ClientSession:
             properties.pop(gone, None)
         for gone, _ in pairs(names.DEALLOCATED_PREPARE):
             prepared.pop(gone, None)
+        functions = dict(self.functions) | dict(pairs(names.ADDED_SESSION_FUNCTIONS))
+        for gone, _ in pairs(names.REMOVED_SESSION_FUNCTION):
+            functions.pop(gone, None)
         ended = value(names.CLEAR_TRANSACTION_ID) == "true"
         return replace(
             self,
@@ -100,6 +106,7 @@ class ClientSession:
             schema=value(names.SET_SCHEMA) or self.schema,
             properties=properties,
             prepared=prepared,
+            functions=functions,
             roles=dict(self.roles) | dict(pairs(names.SET_ROLE)),
             transaction_id=None if ended else value(names.STARTED_TRANSACTION_ID) or self.transaction_id,
         )
@@ -116,7 +123,7 @@ class Page:
     query_id: str
     columns: tuple[Column, ...]
     rows: Sequence[tuple[object, ...]]
-    stats: ClientStats
+    stats: Stats
     warnings: tuple[str, ...]
     update_type: str | None = None
     update_count: int | None = None

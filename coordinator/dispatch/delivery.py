@@ -42,6 +42,7 @@ class Page:
     ``binary``, of base64 SerializedPages.
 
     ``kind`` and ``next_token`` say where the client goes next; no ``next_token`` ends the conversation.
+    ``may_end_early``: the client may have the rest left out.
     ``retry_url`` replaces both when a gateway shall run the statement elsewhere.
     """
 
@@ -57,6 +58,7 @@ class Page:
     update_count: int | None = None
     session_change: SessionChange | None = None
     retry_url: str | None = None
+    may_end_early: bool = False
 
 
 class Delivery:
@@ -160,6 +162,7 @@ class Delivery:
             update_count=query.update_count,
             session_change=planned.session_change if planned is not None and query.error is None else None,
             retry_url=retry,
+            may_end_early=query.may_end_early,
         )
 
     def _retry_url(self) -> str | None:

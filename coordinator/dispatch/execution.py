@@ -74,6 +74,8 @@ class QueryExecution:
     def check_cancelled(self) -> None:
         if self._query.state.done:
             raise canceled() if self._query.error is None else self._query.error.apart()
+        if self._query.ends_early:
+            raise canceled()
 
     def kill(self, message: str) -> None:
         def end() -> None:
@@ -111,6 +113,9 @@ def start_execution(
             error = raised
         except BaseException as raised:
             error = internal_error(raised, query_id=query.id)
+        if query.ends_early:
+            # The engine was stopped: what it says of that is nobody's error.
+            error = None
         query.buffer.finish()
         query.call_on_loop(lambda: ended(error))
 
@@ -157,7 +162,7 @@ def _deliver(
             return _deliver_batches(query, planned, executor, settings, first_rows)
         except ProcessionError as error:
             lost = error.code in _LOST and error.retriable and isinstance(planned.work, RunOnSpark | FetchRows)
-            if not lost or query.output_bytes or query.state.done:
+            if not lost or query.output_bytes or query.state.done or query.ends_early:
                 raise
             query.runs_again += 1
             _log.warning("statement runs again", query_id=query.id, reason=error.message)

@@ -200,6 +200,8 @@ def query_info(query: Query, base_uri: str) -> dict[str, object]:
                 "resetSessionProperties": list(change.clear_session),
                 "addedPreparedStatements": {name: query.redact(sql) for name, sql in change.added_prepare.items()},
                 "deallocatedPreparedStatements": list(change.deallocated_prepare),
+                "addedSessionFunctions": {each.id: query.redact(each.body) for each in change.added_functions},
+                "removedSessionFunctions": list(change.removed_functions),
                 "startedTransactionId": change.started_transaction_id,
                 "clearTransactionId": change.clear_transaction_id,
             }

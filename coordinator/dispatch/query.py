@@ -23,7 +23,14 @@ from coordinator.engine.execution import QueryProgress
 from coordinator.explain.operators import Operator
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted, shown_statement
-from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import (
+    FetchRows,
+    PlannedStatement,
+    ReturnRows,
+    RunLocally,
+    RunOnSpark,
+    SelectRows,
+)
 from coordinator.vocabulary.traced_calls import TracedCalls
 from shared.errors import ProcessionError
 from shared.spi.event_listener import FragmentVerdictInfo
@@ -31,6 +38,9 @@ from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
 _NO_WORK = ReturnRows(())
+_READING = (RunLocally, SelectRows, RunOnSpark, FetchRows)
+_PARTIAL_RESULT = (6, "PARTIAL_RESULT_WARNING")
+"""Presto's StandardWarningCode of that name."""
 
 ResultFormat = Literal["json", "binary", "arrow"]
 """Rows as JSON or as Presto's SerializedPages, page by page; or all of them as one Arrow stream."""
@@ -115,6 +125,8 @@ class Query:
         self.resource_group: tuple[str, ...] = ()
         self.limits = NO_LIMITS
         self.results_dropped = self.results_delivered = False
+        self.ends_early = False
+        """Its client wants no more rows than those that have come."""
         self.last_access_time = self.created
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -196,15 +208,33 @@ class Query:
         self.error = ProcessionError(error.code, message, location=error.location, retriable=error.retriable)
         self.transition(QueryState.FAILED)
         self.buffer.close()
+        self._call_off()
+        return True
+
+    def _call_off(self) -> None:
         with self._cancel_lock:
             callbacks, self._cancel_callbacks = self._cancel_callbacks or [], None
         for callback in callbacks:
             self._start_callback(callback)
-        return True
 
     def cancel(self) -> bool:
         """End as the user's wish; False when the query had already ended."""
         return self.fail(canceled())
+
+    @property
+    def may_end_early(self) -> bool:
+        """An engine runs it, and all that it does is to return rows, each of which is right without the others."""
+        running = self._state in (QueryState.STARTING, QueryState.RUNNING) and not self.ends_early
+        return running and self.planned is not None and isinstance(self.planned.work, _READING)
+
+    def end_early(self) -> bool:
+        """Stop the engine and end well with the rows that have come; False when that cannot be."""
+        if not self.may_end_early:
+            return False
+        self.ends_early = True
+        self.warnings += (PrestoWarning(*_PARTIAL_RESULT, "The query was ended early: rows may be missing"),)
+        self._call_off()
+        return True
 
     def touch(self) -> None:
         """A client asked for the query."""

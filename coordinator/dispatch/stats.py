@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.stages import root_stage
 from coordinator.dispatch.states import QueryState
 from shared.protocol.statement import Stats
 
@@ -52,7 +53,8 @@ def statement_stats(query: Query, *, trino: bool = False) -> Stats:
     ended = state.done or state is QueryState.FINISHING
     running = 0 if ended else progress.running_splits
     left = max(0, progress.total_splits - progress.completed_splits - running)
-    wall = int(execution_seconds(query) * 1000)
+    wall, cpu = int(execution_seconds(query) * 1000), int(query.cpu_seconds * 1000)
+    stages = root_stage(query, cpu, wall)
     return Stats(
         state=QueryState.QUEUED.value if waiting and trino else state.value,
         waitingForPrerequisites=waiting,
@@ -63,7 +65,7 @@ def statement_stats(query: Query, *, trino: bool = False) -> Stats:
         queuedSplits=0 if ended else left,
         runningSplits=running,
         completedSplits=progress.completed_splits,
-        cpuTimeMillis=int(query.cpu_seconds * 1000),
+        cpuTimeMillis=cpu,
         wallTimeMillis=wall,
         waitingForPrerequisitesTimeMillis=int(waiting_seconds(query) * 1000),
         queuedTimeMillis=int(queued_seconds(query) * 1000),
@@ -73,5 +75,6 @@ def statement_stats(query: Query, *, trino: bool = False) -> Stats:
         peakMemoryBytes=progress.peak_memory_bytes,
         peakTotalMemoryBytes=progress.peak_memory_bytes,
         peakTaskTotalMemoryBytes=progress.peak_memory_bytes,
+        rootStage=msgspec.UNSET if stages is None else stages,
         progressPercentage=msgspec.UNSET if percentage is None else percentage,
     )

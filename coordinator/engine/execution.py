@@ -11,10 +11,22 @@ from shared.spi.session import Session
 
 
 @dataclass(frozen=True, slots=True)
+class StageProgress:
+    """One stage of an engine that runs a statement in several, under the engine's own name for it."""
+
+    name: str
+    completed_splits: int
+    total_splits: int
+    running_splits: int = 0
+    processed_bytes: int = 0
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class QueryProgress:
     """Totals so far; rows and bytes are those read, ``phase`` a phrase for the query page.
 
-    ``percentage`` where an engine tells more than by splits.
+    ``percentage`` where an engine tells more than by splits. ``stages`` where it has several, in its own order.
     """
 
     completed_splits: int = 0
@@ -27,6 +39,7 @@ class QueryProgress:
     nodes: int = 1
     phase: str = ""
     percentage: float | None = None
+    stages: tuple[StageProgress, ...] = ()
 
 
 class Execution(Protocol):

@@ -61,6 +61,10 @@ _SPARK_MAY = frozenset(
 """What the embedded engine fails with where Spark may not: it has more memory, and perhaps other keys to the files."""
 
 
+_MEASURED_ROWS = 250_000
+"""From so many on a statement takes so long that measuring its operators, a third of a millisecond, is nothing."""
+
+
 class LocalSql(Protocol):
     """DuckDB behind ``coordinator.engine.processes``, or ``coordinator.engine.local`` in this process."""
 
@@ -213,10 +217,14 @@ class Executor:
         """Databases are done with when this returns, however slowly its rows are read."""
         assert self._embedded is not None
         others = [made for made in work.inputs if made.name not in scans]
+        large = sum(scan.rows for scan in scans.values()) >= _MEASURED_ROWS
+        measured = list[Operator]() if operators is None and large else operators
         with local_inputs(others, self._catalogs, execution) as opened:
-            rows = self._embedded.run(work.sql, scans, execution, opened, work.most_sent_bytes, operators)
-        if operators is not None:
-            operators[:] = with_tables(operators, work.inputs, scans)
+            rows = self._embedded.run(work.sql, scans, execution, opened, work.most_sent_bytes, measured)
+        if measured is not None:
+            measured[:] = with_tables(measured, work.inputs, scans)
+            if operators is None:
+                execution.report_operators(measured)
         return rows
 
     def _on_spark(

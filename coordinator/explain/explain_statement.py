@@ -15,6 +15,7 @@ from coordinator.optimizer.cardinality import Estimate
 from coordinator.optimizer.optimize import FiredRule
 from coordinator.sql import ddl_statements as ddl
 from coordinator.sql import statements as sql
+from coordinator.sql.function_statements import CreateTemporaryFunction, DropTemporaryFunction
 from coordinator.sql.statements import Explain, ExplainFormat, ExplainType
 from coordinator.vocabulary.planned_statement import (
     CallProcedure,
@@ -65,6 +66,7 @@ def plan_explain(
 
 
 _NOT_RUN = (
+    CreateTemporaryFunction, DropTemporaryFunction,
     ddl.AddColumn, ddl.AlterColumn, ddl.CommentOn, ddl.CreateSchema, ddl.CreateTable, ddl.CreateView, ddl.DropColumn,
     ddl.DropSchema, ddl.DropTable, ddl.DropView, ddl.ExecuteTableProcedure, ddl.RenameColumn, ddl.RenameSchema,
     ddl.RenameTable, ddl.RenameView, ddl.SetTableProperties, ddl.TruncateTable, sql.Call, sql.Commit, sql.Deallocate,

@@ -27,6 +27,7 @@ from coordinator.flight.failures import invalid, unsupported
 from coordinator.flight.messages import command_of, flight_data, flight_info, packed, schema_bytes, ticket_of
 from coordinator.flight.metadata import columns_sql, metadata_schema, metadata_sql, with_schemas
 from coordinator.flight.prepared import Prepared
+from coordinator.flight.session_options import after, cookie
 from coordinator.flight.sql_info import sql_info_batch
 from coordinator.flight.wire import message
 
@@ -41,15 +42,15 @@ class Reading:
         """Start what is asked for, and say by which ticket its rows are had."""
         descriptor = await call.message()
         command = command_of(descriptor)
-        schema, ticket = await self._ticket(caller, read_command(command), command)
+        schema, ticket = await self._ticket(call, caller, read_command(command), command)
         await call.send(flight_info(schema, descriptor, ticket))
 
-    async def _ticket(self, caller: Caller, asked: Command, command: bytes) -> tuple[pa.Schema, bytes]:
+    async def _ticket(self, call: Call, caller: Caller, asked: Command, command: bytes) -> tuple[pa.Schema, bytes]:
         match asked:
             case StatementQuery(text):
-                return await self._started(caller, text)
+                return await self._started(call, caller, text)
             case PreparedQuery(handle):
-                return await self._started(caller, prepared_text(self._backend.prepared.find(caller, handle)))
+                return await self._started(call, caller, prepared_text(self._backend.prepared.find(caller, handle)))
             case StatementUpdate() | PreparedUpdate() | StatementTicket():
                 raise invalid("The command has no rows")
             case Unsupported(name):
@@ -58,9 +59,12 @@ class Reading:
                 # Run with DoGet, by whoever brings it then.
                 return metadata_schema(asked), command
 
-    async def _started(self, caller: Caller, text: str) -> tuple[pa.Schema, bytes]:
+    async def _started(self, call: Call, caller: Caller, text: str) -> tuple[pa.Schema, bytes]:
         backend = self._backend
-        handle, schema = await backend.crossing.run(backend.statements.started(caller, text))
+        handle, schema, change = await backend.crossing.run(backend.statements.started(caller, text))
+        options = after(caller.options, change)
+        if options is not None:
+            await call.set_cookie(cookie(options))
         return schema, packed("TicketStatementQuery", message((1, handle)))
 
     async def schema(self, call: Call, caller: Caller) -> None:

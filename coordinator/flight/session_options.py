@@ -17,6 +17,7 @@ from dataclasses import replace
 from coordinator.flight.failures import invalid
 from coordinator.flight.wire import Fields, message
 from coordinator.server.session import unknown_time_zone
+from coordinator.vocabulary.planned_statement import SessionChange
 from coordinator.vocabulary.session_properties import DECLARED, check_value
 from shared.errors import ProcessionError
 from shared.spi.session import Session
@@ -67,6 +68,17 @@ def with_options(session: Session, options: Mapping[str, str]) -> Session:
         properties={**session.properties, **plain},
         catalog_properties=of_catalogs,
     )
+
+
+def after(options: Mapping[str, str], change: SessionChange) -> Options | None:
+    """The options after a statement such as USE or SET SESSION; None where it changes none of them."""
+    found = {name: value for name, value in options.items() if name not in change.clear_session}
+    found |= {name: value for name, value in change.set_session.items() if name not in change.clear_session}
+    for name, value in (("catalog", change.set_catalog), ("schema", change.set_schema)):
+        if value is not None:
+            found[name] = value
+    says = change.set_session or change.clear_session or change.set_catalog or change.set_schema
+    return found if says else None
 
 
 def changed(options: Mapping[str, str], asked: bytes) -> tuple[Options, bytes]:

@@ -21,10 +21,11 @@ from coordinator.flight.callers import Caller
 from coordinator.flight.failures import not_found, statement_failure
 from coordinator.flight.prepared import Prepared
 from coordinator.resource_groups.query_type import query_type_of
-from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
+_NO_CHANGE = SessionChange()
 SOURCE = "flight-sql"
 """Of statements whose client names none."""
 _NAME = "statement"
@@ -55,17 +56,23 @@ class Statements:
         )
         return ArrowStream(self._dispatcher, query)
 
-    async def started(self, caller: Caller, text: str) -> tuple[bytes, pa.Schema]:
-        """Start a statement: the handle of its rows, and their schema, once it has passed its checks."""
+    async def started(self, caller: Caller, text: str) -> tuple[bytes, pa.Schema, SessionChange]:
+        """Start a statement: the handle of its rows, and their schema, once it has passed its checks.
+
+        One that changes the session has left its queue, too: nothing can refuse it any more.
+        """
         stream = self.submit(caller, text)
         try:
             planned = await stream.planned()
+            if planned.session_change != _NO_CHANGE:
+                await stream.dispatched()
         except ProcessionError as error:
             raise statement_failure(error) from error
         except BaseException:
             stream.leave()  # the client is gone
             raise
-        return f"{stream.query.id}.{stream.query.slug}".encode(), client_schema(planned.columns)
+        handle = f"{stream.query.id}.{stream.query.slug}".encode()
+        return handle, client_schema(planned.columns), planned.session_change
 
     async def schema_of(self, caller: Caller, text: str) -> pa.Schema:
         """The schema of a statement that is not run."""
@@ -129,8 +136,8 @@ class Statements:
         finally:
             stream.leave()
 
-    async def update(self, caller: Caller, text: str) -> int:
-        """Run a statement for what it changes: how many rows, 0 for what changes none.
+    async def update(self, caller: Caller, text: str) -> tuple[int, SessionChange]:
+        """Run a statement for what it changes: how many rows, 0 for what changes none, and what of the session.
 
         Flight SQL's JDBC driver would run a statement again whose number is unknown.
         """
@@ -141,7 +148,8 @@ class Statements:
                 pass
         finally:
             stream.leave()
-        return stream.query.update_count or 0
+        planned = stream.query.planned
+        return stream.query.update_count or 0, _NO_CHANGE if planned is None else planned.session_change
 
     async def prepared(self, caller: Caller, text: str) -> Prepared:
         """What a statement takes and gives, without running it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from coordinator.flight.ipc import read_batch, read_schema
 from coordinator.flight.messages import ClientData, command_of, put_result
 from coordinator.flight.parameters import literal_rows
 from coordinator.flight.prepared import Literals
+from coordinator.flight.session_options import after, cookie
 from coordinator.flight.wire import message
 
 _OTHER_MESSAGES = 10
@@ -33,7 +35,7 @@ class Writing:
         first = ClientData.read(await call.message())
         match read_command(command_of(first.descriptor)):
             case StatementUpdate(text):
-                count = await self._update(caller, text)
+                count = await self._updates(call, caller, [text])
                 await call.send(put_result(message((1, count))))
             case PreparedUpdate(handle):
                 prepared = backend.prepared.find(caller, handle)
@@ -42,8 +44,8 @@ class Writing:
                     if prepared.parameters is not None and not prepared.bound:
                         raise invalid("The statement needs parameters")
                     rows = list(prepared.bound) or [()]
-                counts = [await self._update(caller, prepared.statement(row)) for row in rows]
-                await call.send(put_result(message((1, sum(counts)))))
+                count = await self._updates(call, caller, [prepared.statement(row) for row in rows])
+                await call.send(put_result(message((1, count))))
             case PreparedQuery(handle):
                 backend.prepared.find(caller, handle)
                 rows = await self._literals(call, first)
@@ -54,8 +56,17 @@ class Writing:
             case _:
                 raise invalid("The command takes no rows")
 
-    async def _update(self, caller: Caller, text: str) -> int:
-        return await self._backend.crossing.run(self._backend.statements.update(caller, text))
+    async def _updates(self, call: Call, caller: Caller, texts: Sequence[str]) -> int:
+        """How many rows all of them changed; what they change of the session goes into the client's cookie."""
+        total, options, said = 0, caller.options, False
+        for text in texts:
+            count, change = await self._backend.crossing.run(self._backend.statements.update(caller, text))
+            total += count
+            changed = after(options, change)
+            options, said = (options, said) if changed is None else (changed, True)
+        if said:
+            await call.set_cookie(cookie(options))
+        return total
 
     async def _literals(self, call: Call, first: ClientData) -> list[Literals] | None:
         """The parameters that come after the command; None where no columns of them come.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from coordinator.analyzer.determinism import deterministic
 from coordinator.expressions.builders import conjunction, conjuncts, operator
 from coordinator.expressions.types import BOOLEAN
-from coordinator.planner.query.pushdown import deterministic
 from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan.expressions import Call, RowExpression, Variable, type_of
 from shared.plan.nodes import Assignments, EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode

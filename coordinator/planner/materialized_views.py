@@ -55,7 +55,7 @@ def plan_create(statement: sql.CreateMaterializedView, session: Session, catalog
     existing = catalogs.view(name.catalog, name.schema, name.name)
     if existing is not None and existing.materialized is not None and statement.if_not_exists:
         return nothing_to_do("CREATE MATERIALIZED VIEW")
-    planner = QueryPlanner(session, catalogs, (statement.query_tree,))
+    planner = QueryPlanner(replace(session, functions=()), catalogs, (statement.query_tree,))
     planner.expanding = True
     if statement.or_replace:
         planner.replaced_view = (name.catalog, name.schema, name.name)

@@ -7,7 +7,7 @@ is given stored rows only where those mean the same to them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from coordinator.connectors.registry import Catalogs
@@ -17,7 +17,7 @@ from coordinator.planner.materialized_views import existing_materialized_view
 from coordinator.planner.object_names import object_name, writable
 from coordinator.planner.query.materialized import Definition, base_tables, is_pinned, materialized_views_of
 from coordinator.planner.query.planner import QueryPlanner
-from coordinator.planner.query.view_expansion import parse_view
+from coordinator.planner.query.view_expansion import parse_view, session_of_view
 from coordinator.planner.writes import ROWS, PlannedWrite, writer
 from coordinator.sql.ddl_statements import RefreshMaterializedView
 from coordinator.sql.tree.expressions import Identifier
@@ -97,8 +97,7 @@ def _nothing_to_do() -> PlannedStatement:
 
 
 def _planner(view: ViewMetadata, session: Session, catalogs: Catalogs) -> QueryPlanner:
-    of_view = replace(session, catalog=view.default_catalog, schema=view.default_schema)
-    return QueryPlanner(of_view, catalogs)
+    return QueryPlanner(session_of_view(session, view), catalogs)
 
 
 def _owner(planner: QueryPlanner, view: ViewMetadata) -> Reader:

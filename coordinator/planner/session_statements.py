@@ -29,7 +29,7 @@ from shared.protocol.headers import url_encode
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
-_LONGEST_HEADER = 60_000
+LONGEST_HEADER = 60_000
 """Bytes of a name and a text. Python's HTTP client reads 65,536 of a header, and others less."""
 _WITHOUT_EFFECT = (4, "SEMANTIC_WARNING")
 _VALUE_TYPES = {"duration": "varchar", "data size": "varchar"}
@@ -128,8 +128,8 @@ def plan_use(statement: Use, session: Session, catalogs: Catalogs) -> PlannedSta
 def plan_prepare(statement: Prepare) -> PlannedStatement:
     """Raises QUERY_TEXT_TOO_LARGE for what a client cannot keep."""
     size = len(url_encode(statement.name)) + len(url_encode(statement.text))
-    if size > _LONGEST_HEADER:
-        most = f"it takes {size} bytes, and {_LONGEST_HEADER} are possible"
+    if size > LONGEST_HEADER:
+        most = f"it takes {size} bytes, and {LONGEST_HEADER} are possible"
         message = f"Prepared statement {statement.name} is too long for the header in which clients keep it: {most}"
         raise ProcessionError(ErrorCode.QUERY_TEXT_TOO_LARGE, message)
     return session_statement(SessionChange(added_prepare={statement.name: statement.text}), "PREPARE")

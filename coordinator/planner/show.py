@@ -24,6 +24,7 @@ from coordinator.vocabulary.session_properties import PropertiesByName, default_
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.connector import ColumnMetadata, Connector
 from shared.spi.session import Session
+from shared.spi.session_function import SessionFunction
 
 _COLUMN_COLUMNS = (
     Column("Column", "varchar"),
@@ -128,8 +129,8 @@ _FUNCTION_COLUMNS = (
 )
 
 
-def show_functions(statement: ShowFunctions) -> PlannedStatement:
-    """Every signature of the registry, by name."""
+def show_functions(statement: ShowFunctions, session: Session) -> PlannedStatement:
+    """Every signature of the registry and the session's own functions, by name."""
     wanted = _matcher(statement.like)
     rows = [
         (
@@ -150,7 +151,13 @@ def show_functions(statement: ShowFunctions) -> PlannedStatement:
         for s in signatures
         if shown(s)
     ]
-    return rows_statement(_FUNCTION_COLUMNS, rows)
+    rows += [_of_session(function) for function in session.functions if wanted(function.name)]
+    return rows_statement(_FUNCTION_COLUMNS, sorted(rows, key=lambda row: str(row[0])))
+
+
+def _of_session(f: SessionFunction) -> tuple[str, str, str, str, bool, str, bool, bool, bool, str, bool]:
+    arguments = ", ".join(parameter.type for parameter in f.parameters)
+    return (f.name, f.result, arguments, "scalar", f.deterministic, f.comment, False, False, True, "SQL", False)
 
 
 def _connector(catalog: str | None, location: ErrorLocation, session: Session, catalogs: Catalogs) -> Connector:

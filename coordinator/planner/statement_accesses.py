@@ -13,6 +13,7 @@ from coordinator.planner.role_accesses import accesses_of_roles
 from coordinator.sql import ddl_statements as ddl
 from coordinator.sql import statements as sql
 from coordinator.sql.dml_statements import Delete, Insert, Merge, Update
+from coordinator.sql.function_statements import CreateTemporaryFunction, DropTemporaryFunction
 from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
@@ -68,6 +69,8 @@ def accesses_of(statement: sql.Statement, session: Session) -> tuple[of.Access, 
             return _of_show(statement, session)
         case Query() | sql.Explain() | sql.Execute() | sql.ExecuteImmediate() | sql.Call() | sql.OtherStatement():
             return ()  # asked where they are planned, as the statements inside them
+        case CreateTemporaryFunction() | DropTemporaryFunction():
+            return ()  # the client's own; what a call of it computes is asked for where it stands
         case sql.Prepare() | sql.Deallocate() | sql.DescribeInput() | sql.DescribeOutput():
             return ()
         case sql.SetSession() | sql.ResetSession() | sql.Use() | sql.ShowCatalogs() | sql.ShowSession():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.ddl import change_statement, nothing_to_do, require_schema
 from coordinator.planner.object_names import ObjectName, connector_of, editable, object_name
@@ -21,7 +23,8 @@ def plan_create_view(statement: CreateView, session: Session, catalogs: Catalogs
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
     _require_views(connector, "creating views")
-    planner = QueryPlanner(session, catalogs, (statement.query_tree,))
+    # A view outlives the session, and its functions with it.
+    planner = QueryPlanner(replace(session, functions=()), catalogs, (statement.query_tree,))
     if statement.or_replace:
         planner.replaced_view = (name.catalog, name.schema, name.name)
     plan = planner.plan_query(statement.query_tree, planner.context)

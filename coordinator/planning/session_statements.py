@@ -8,7 +8,9 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.optimizer.optimize import SWITCHES
 from coordinator.planner import session_statements, show
 from coordinator.planner.describe_prepared import describe_input
+from coordinator.planner.session_functions import plan_create_function, plan_drop_function
 from coordinator.sql import statements as sql
+from coordinator.sql.function_statements import CreateTemporaryFunction, DropTemporaryFunction
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from coordinator.vocabulary.session_properties import DECLARED, PropertiesByName
@@ -31,6 +33,10 @@ def plan_of_session(statement: sql.SessionStatement, session: Session, catalogs:
             return session_statements.plan_prepare(statement)
         case sql.Deallocate():
             return session_statements.plan_deallocate(statement, session)
+        case CreateTemporaryFunction():
+            return plan_create_function(statement, session)
+        case DropTemporaryFunction():
+            return plan_drop_function(statement, session)
         case sql.StartTransaction() | sql.Commit() | sql.Rollback():
             return session_statements.plan_transaction(statement, session)
         case _:
@@ -51,7 +57,7 @@ def plan_of_show(statement: sql.ShowStatement, session: Session, catalogs: Catal
         case sql.ShowSession():
             return show.show_session(statement, session, PROPERTIES)
         case sql.ShowFunctions():
-            return show.show_functions(statement)
+            return show.show_functions(statement, session)
         case sql.DescribeInput():
             prepared = session_statements.prepared_text(statement.name, session)
             return describe_input(parse_statement(prepared), prepared, session, catalogs)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import structlog
-from fastapi import Request
+from fastapi import Request, Response
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
 from coordinator.security.authentication.authenticator import AuthenticationError, Credentials
 from coordinator.security.authentication.oauth2.authenticator import PREFIX, OAuth2Authenticator
-from coordinator.server.browser_login import COOKIE, LOGIN_PAGE, SESSION, to_login, to_login_page
+from coordinator.security.authentication.oauth2.handed_tokens import Handed
+from coordinator.server.browser_login import COOKIE, LOGIN_PAGE, SESSION, set_token, to_login, to_login_page
 from coordinator.server.problems import ProblemError, text_response
 from coordinator.server.session import RequestHeaders
 from coordinator.server.uris import uris_of
@@ -50,7 +51,8 @@ class AuthenticationGuard:
         self._authentication = authentication
         self._process_forwarded = process_forwarded
         oauth2 = (each for each in authentication.authenticators if isinstance(each, OAuth2Authenticator))
-        self._logins = next((each.logins for each in oauth2), None)
+        self._oauth2 = next(oauth2, None)
+        self._logins = None if self._oauth2 is None else self._oauth2.logins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self._is_open(scope) or scope.get("state", {}).get("peer"):
@@ -66,6 +68,10 @@ class AuthenticationGuard:
         if login is not None and cookie is None and is_page:
             await (await to_login(request, login))(scope, receive, send)
             return
+        if cookie is not None and self._oauth2 is not None:
+            renewed = await self._oauth2.refreshes.for_browser(cookie)
+            if renewed is not None:
+                cookie, send = renewed.token, _with_token(send, renewed)
         try:
             if session is not None:
                 identity: Identity | None = await self._authentication.acting(session, _named_user(headers))
@@ -104,6 +110,20 @@ class AuthenticationGuard:
             return True
         forwarded = headers.get("x-forwarded-proto", "").split(",")[0].strip().lower()
         return self._process_forwarded and forwarded == "https"
+
+
+def _with_token(send: Send, handed: Handed) -> Send:
+    """The answer brings the browser its new token."""
+    carrier = Response()
+    set_token(carrier, handed)
+    cookies = [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *cookies]}
+        await send(message)
+
+    return sending
 
 
 def claimed_user(headers: Headers) -> str | None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
-from coordinator.security.authentication.oauth2.handed_tokens import Handed
+from coordinator.security.authentication.oauth2.handed_tokens import LONGEST_COOKIE, Handed
 from coordinator.security.authentication.oauth2.logins import LoginError, Logins, hash_of
 from coordinator.server.uris import uris_of
 
@@ -19,7 +19,6 @@ NONCE = "__Host-Procession-OAuth2-Nonce"
 SESSION = "__Host-Procession-Session"
 """Of those who have logged in by our own page."""
 LOGIN_PAGE = "/ui/login"
-_LONGEST_COOKIE = 3800
 
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
@@ -43,14 +42,18 @@ async def to_login(request: Request, logins: Logins) -> Response:
 
 def logged_in(handed: Handed) -> Response:
     """Back to the UI with the provider's token."""
-    if len(handed.token) > _LONGEST_COOKIE:
+    if len(handed.token) > LONGEST_COOKIE:
         return text_page(400, "The provider's token is too long for a cookie")
     response = Response(status_code=303, headers=SAFE_HEADERS | {"Location": "/ui/"})
-    lasting = max(int(handed.expires - time.time()), 0)
-    # Who it is from is verified whenever it comes back.
-    response.set_cookie(COOKIE, handed.token, path="/", secure=True, httponly=True, samesite="lax", max_age=lasting)
+    set_token(response, handed)
     response.delete_cookie(NONCE, path="/", secure=True, httponly=True, samesite="lax")
     return response
+
+
+def set_token(response: Response, handed: Handed) -> None:
+    """The cookie by which the browser is known; who it is from is verified whenever it comes back."""
+    lasting = max(int(handed.expires - time.time()), 0)
+    response.set_cookie(COOKIE, handed.token, path="/", secure=True, httponly=True, samesite="lax", max_age=lasting)
 
 
 def to_login_page(request: Request) -> Response:

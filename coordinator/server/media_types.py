@@ -7,7 +7,10 @@ from starlette.requests import Request
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 
 
-def wants_arrow(request: Request) -> bool:
-    """Whether the client asks for an Arrow stream by name."""
-    accepted = (each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "").split(","))
-    return ARROW_STREAM in accepted
+PARQUET = "application/vnd.apache.parquet"
+
+
+def wanted_stream(request: Request) -> str | None:
+    """The one of ours that the client asks for by name: all rows of a statement in one answer."""
+    accepted = [each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "").split(",")]
+    return next((each for each in (ARROW_STREAM, PARQUET) if each in accepted), None)

@@ -24,7 +24,7 @@ from yarl import URL
 
 from coordinator.dispatch.failures import wire_failure
 from coordinator.server.authentication import authenticated_identity
-from coordinator.server.media_types import wants_arrow
+from coordinator.server.media_types import wanted_stream
 from coordinator.server.peers import PeerTokens, request_line
 from coordinator.server.problems import ProblemError, text_response
 from coordinator.server.uris import uris_of
@@ -36,7 +36,7 @@ from shared.spi.access_control import Identity
 
 _log = structlog.get_logger(__name__)
 _PATHS = re.compile(
-    r"/v1/statement/(?:queued/retry/|(?P<kind>queued|executing)/)?(?P<one>[_a-z0-9]{1,64})(?:/\d+)?"
+    r"/v1/statement/(?:queued/retry/|partial/|(?P<kind>queued|executing)/)?(?P<one>[_a-z0-9]{1,64})(?:/\d+)?"
     r"|/v1/query/(?P<two>[_a-z0-9]{1,64})(?:/\w+)?"
     r"|/ui/[\w./-]*"
 )
@@ -301,7 +301,7 @@ class OwnerForwarding:
     async def _elsewhere(self, scope: Scope, request: Request, send: Send) -> bool:
         from_peer = bool(scope.get("state", {}).get("peer"))
         if scope["method"] == "POST" and scope["path"] == "/v1/statement" and self._is_draining():
-            if wants_arrow(request):
+            if wanted_stream(request) is not None:
                 # Its answer takes as long as the statement: who waits for it in vain might run it twice.
                 return False
             if not from_peer:

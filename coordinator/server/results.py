@@ -19,7 +19,9 @@ from coordinator.server.uris import Uris
 from coordinator.vocabulary.planned_statement import Column, SessionChange
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, header_name, url_encode
+from shared.protocol.session_functions import encode_function, encode_id
 from shared.protocol.statement import QueryResults, WarningCode, WireWarning, encode_results
+from shared.spi.session_function import SessionFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ def results_body(page: Page, answer: Answer) -> bytes:
         QueryResults(
             id=query.id,
             infoUri=answer.uris.info(query.id),
+            partialCancelUri=answer.uris.end_early(query.id, query.slug) if page.may_end_early else None,
             nextUri=next_uri,
             columns=columns,
             data=None if page.data is None or page.binary else msgspec.Raw(page.data),
@@ -73,10 +76,16 @@ def session_headers(change: SessionChange | None, family: Family) -> list[tuple[
         *((names.SET_ROLE, f"{catalog}={url_encode(role)}") for catalog, role in change.set_role.items()),
         *((names.ADDED_PREPARE, f"{url_encode(n)}={url_encode(sql)}") for n, sql in change.added_prepare.items()),
         *((names.DEALLOCATED_PREPARE, url_encode(name)) for name in change.deallocated_prepare),
+        *((names.ADDED_SESSION_FUNCTIONS, _function_pair(function)) for function in change.added_functions),
+        *((names.REMOVED_SESSION_FUNCTION, url_encode(encode_id(each))) for each in change.removed_functions),
         (names.STARTED_TRANSACTION_ID, change.started_transaction_id),
         (names.CLEAR_TRANSACTION_ID, "true" if change.clear_transaction_id else None),
     ]
     return [(header_name(family, name), value) for name, value in pairs if value is not None]
+
+
+def _function_pair(function: SessionFunction) -> str:
+    return f"{url_encode(encode_id(function.id))}={url_encode(encode_function(function))}"
 
 
 async def results_response(request: Request, page: Page, answer: Answer, settings: ServerSettings) -> Response:

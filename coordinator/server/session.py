@@ -18,9 +18,12 @@ from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, family_of, header_name
+from shared.protocol.session_functions import decode_function
 from shared.spi.access_control import Identity
 from shared.spi.session import Session
+from shared.spi.session_function import SessionFunction
 
+_MOST_FUNCTIONS = 100
 _ESTIMATES = frozenset({"EXECUTION_TIME", "CPU_TIME", "PEAK_MEMORY", "PEAK_TASK_MEMORY"})
 
 
@@ -92,8 +95,6 @@ def _asked(request: RequestHeaders, user: str, prepared: PreparedTexts | None) -
     catalog, schema = request.text(names.CATALOG), request.text(names.SCHEMA)
     if schema is not None and catalog is None:
         raise bad_request("Schema is set but catalog is not")
-    if request.text(names.SESSION_FUNCTION) is not None:
-        raise bad_request("Session functions are not supported (CREATE TEMPORARY FUNCTION)")
     properties, catalog_properties = _session_properties(request)
     transaction = request.text(names.TRANSACTION_ID)
     return Session(
@@ -109,6 +110,7 @@ def _asked(request: RequestHeaders, user: str, prepared: PreparedTexts | None) -
         properties=properties,
         catalog_properties=catalog_properties,
         prepared_statements=_prepared_statements(request, prepared),
+        functions=_functions(request),
         roles=_roles(request),
         extra_credentials={key: unquote_plus(value) for key, value in request.pairs(names.EXTRA_CREDENTIAL)},
         resource_estimates=_resource_estimates(request),
@@ -153,6 +155,17 @@ def _prepared_statements(request: RequestHeaders, prepared: PreparedTexts | None
         except ProcessionError as error:
             request.invalid(names.PREPARED_STATEMENT, error.wire_message)
     return found
+
+
+def _functions(request: RequestHeaders) -> tuple[SessionFunction, ...]:
+    pairs = request.pairs(names.SESSION_FUNCTION)
+    if len(pairs) > _MOST_FUNCTIONS:
+        request.invalid(names.SESSION_FUNCTION, f"more than {_MOST_FUNCTIONS} functions")
+    try:
+        found = [decode_function(unquote_plus(key), unquote_plus(value)) for key, value in pairs]
+    except ValueError as error:
+        request.invalid(names.SESSION_FUNCTION, str(error))
+    return tuple({function.id: function for function in found}.values())
 
 
 def _resource_estimates(request: RequestHeaders) -> dict[str, str]:

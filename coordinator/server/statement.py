@@ -17,15 +17,16 @@ from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.delivery import Delivery, Page, TokenError
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
-from coordinator.server.arrow_response import ArrowResponse
 from coordinator.server.authentication import authenticated_identity
-from coordinator.server.media_types import wants_arrow
+from coordinator.server.media_types import PARQUET, wanted_stream
 from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import is_stranger
 from coordinator.server.results import Answer, results_response
 from coordinator.server.session import RequestHeaders, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
+from coordinator.server.stream_response import StreamResponse
+from coordinator.server.streamed_files import ArrowFile, ParquetFile
 from coordinator.server.uris import uris_of
 from shared.errors import ProcessionError
 from shared.protocol.headers import USER
@@ -58,6 +59,7 @@ class StatementRoutes:
         router.add_api_route("", self.post, methods=["POST"])
         router.add_api_route("/{query_id}", self.put, methods=["PUT"])
         router.add_api_route("/queued/retry/{query_id}", self.retry, methods=["GET"])
+        router.add_api_route("/partial/{query_id}/{token}", self.end_early, methods=["DELETE"], status_code=204)
         router.add_api_route(page, self.poll, methods=["GET"])
         router.add_api_route(page, self.delete, methods=["DELETE"], status_code=204)
         return router
@@ -71,12 +73,14 @@ class StatementRoutes:
     ) -> Response:
         """Register a statement; 400 for headers that are wrong, everything else is the query's own failure.
 
-        For a client that wants all rows as one Arrow stream, run it.
+        For a client that wants all rows as one Arrow stream or Parquet file, run it.
         """
         submission = await self._submission(request, binary_results, retry_url, retry_seconds)
-        if wants_arrow(request):
+        wanted = wanted_stream(request)
+        if wanted is not None:
             query = self.dispatcher.submit(replace(submission, result_format="arrow"))
-            return ArrowResponse(ArrowStream(self.dispatcher, query), self.dispatcher.settings.client_timeout)
+            stream, file = ArrowStream(self.dispatcher, query), ParquetFile if wanted == PARQUET else ArrowFile
+            return StreamResponse(stream, file, self.dispatcher.settings.client_timeout)
         return await self._submitted(request, self.dispatcher.submit(submission))
 
     async def put(
@@ -133,6 +137,13 @@ class StatementRoutes:
         query, _ = self._conversation(request, kind, query_id, slug)
         _token(token)
         self.dispatcher.cancel(query)
+        return Response(status_code=204)
+
+    async def end_early(self, request: Request, query_id: str, token: str, slug: Slug = "") -> Response:
+        """Stop the engine and end well with the rows so far (partialCancelUri); repeating it is safe."""
+        query, _ = self._conversation(request, "executing", query_id, slug)
+        _token(token)
+        query.end_early()
         return Response(status_code=204)
 
     async def retry(self, request: Request, query_id: str, slug: Slug = "") -> Response:

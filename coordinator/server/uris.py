@@ -34,6 +34,10 @@ class Uris:
     def info(self, query_id: str) -> str:
         return self._leaving(f"{self.base}/ui/query.html?{query_id}")
 
+    def end_early(self, query_id: str, slug: str) -> str:
+        """Where the client has the rest of its rows left out."""
+        return self._leaving(f"{self.base}/v1/statement/partial/{query_id}/0?slug={slug}")
+
     def page(self, kind: str, query_id: str, token: int, slug: str, target_size: str | None) -> str:
         """The next poll; a chosen result size rides along to executing polls."""
         uri = f"{self.base}/v1/statement/{kind}/{query_id}/{token}?slug={slug}"

@@ -22,6 +22,7 @@ from coordinator.sql.ddl_statements import (
     TruncateTable,
 )
 from coordinator.sql.grammar.queries import END
+from coordinator.sql.parse_functions import parse_create_function, parse_drop_function
 from coordinator.sql.parse_materialized_views import parse_create_materialized_view, parse_drop_materialized_view
 from coordinator.sql.parse_parts import (
     column_definition,
@@ -62,12 +63,16 @@ def parse_create(cursor: Cursor) -> Statement:
             return parse_create_materialized_view(cursor, location, or_replace=False)
         case "ROLE":
             return parse_create_role(cursor, location)
+        case "TEMPORARY":
+            return parse_create_function(cursor, location, or_replace=False)
         case kind:
-            return _other(cursor, "CREATE FUNCTION" if kind == "TEMPORARY" else f"CREATE {kind}", location)
+            return _other(cursor, f"CREATE {kind}", location)
 
 
 def _replacing(cursor: Cursor, location: ErrorLocation) -> Statement:
-    match cursor.require("FUNCTION", "MATERIALIZED", "TABLE", "VIEW"):
+    match cursor.require("FUNCTION", "MATERIALIZED", "TABLE", "TEMPORARY", "VIEW"):
+        case "TEMPORARY":
+            return parse_create_function(cursor, location, or_replace=True)
         case "VIEW":
             return _view(cursor, location, or_replace=True)
         case "MATERIALIZED":
@@ -206,8 +211,10 @@ def parse_drop(cursor: Cursor) -> Statement:
             return parse_drop_role(cursor, location)
         case "MATERIALIZED":
             return parse_drop_materialized_view(cursor, location)
+        case "TEMPORARY":
+            return parse_drop_function(cursor, location)
         case kind:
-            return _other(cursor, "DROP FUNCTION" if kind == "TEMPORARY" else f"DROP {kind}", location)
+            return _other(cursor, f"DROP {kind}", location)
 
 
 def parse_truncate(cursor: Cursor) -> TruncateTable:

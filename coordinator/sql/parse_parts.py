@@ -76,8 +76,8 @@ def column_definition(cursor: Cursor) -> ColumnDefinition:
     return ColumnDefinition(name, type_text, location, nullable, comment, optional_properties(cursor))
 
 
-def column_type(cursor: Cursor) -> str:
-    """The text of the type that comes next."""
+def column_type(cursor: Cursor, *ends: str) -> str:
+    """The text of the type that comes next; ``ends`` are further words that no type goes beyond."""
     start = cursor.position
     if cursor.at_end:
         raise cursor.refuse("<type>")
@@ -85,7 +85,7 @@ def column_type(cursor: Cursor) -> str:
     while not cursor.at_end:
         word = cursor.word
         zone = word == "WITH" and cursor.ahead(1) == "TIME"
-        if depth == 0 and (word in {",", ")", "NOT", "COMMENT"} or (word == "WITH" and not zone)):
+        if depth == 0 and (word in {",", ")", "NOT", "COMMENT", *ends} or (word == "WITH" and not zone)):
             break
         depth += {"(": 1, ")": -1}.get(word, 0)
         cursor.position += 1

@@ -11,6 +11,7 @@ from enum import Enum
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.ddl_statements import DdlStatement
 from coordinator.sql.dml_statements import DmlStatement
+from coordinator.sql.function_statements import FunctionStatement
 from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.expressions import Expression
 from coordinator.sql.tree.queries import Query
@@ -192,7 +193,9 @@ class OtherStatement:
     location: ErrorLocation
 
 
-SessionStatement = SetSession | ResetSession | Use | Prepare | Deallocate | StartTransaction | Commit | Rollback
+SessionStatement = (
+    SetSession | ResetSession | Use | Prepare | Deallocate | FunctionStatement | StartTransaction | Commit | Rollback
+)
 ShowStatement = ShowCatalogs | ShowSchemas | ShowTables | ShowColumns | ShowSession | ShowFunctions | DescribeInput
 Statement = (
     Call

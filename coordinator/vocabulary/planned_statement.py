@@ -19,6 +19,7 @@ from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.procedure import ProcedureKind, TableTarget
 from shared.spi.relation import Input, RowsRelation
+from shared.spi.session_function import SessionFunction
 from shared.spi.table_writes import TableWrite
 
 QueryType = Literal[
@@ -55,6 +56,9 @@ class SessionChange:
     set_role: Mapping[str, str] = field(default_factory=dict)
     added_prepare: Mapping[str, str] = field(default_factory=dict)
     deallocated_prepare: tuple[str, ...] = ()
+    added_functions: tuple[SessionFunction, ...] = ()
+    removed_functions: tuple[str, ...] = ()
+    """By their ids."""
     started_transaction_id: str | None = None
     clear_transaction_id: bool = False
 

@@ -30,6 +30,8 @@ SESSION_FUNCTION = "Session-Function"
 RETRY_QUERY = "Retry-Query"
 PREFIX_URL = "Prefix-Url"
 
+ADDED_SESSION_FUNCTIONS = "Added-Session-Functions"
+REMOVED_SESSION_FUNCTION = "Removed-Session-Function"
 SET_CATALOG = "Set-Catalog"
 SET_SCHEMA = "Set-Schema"
 SET_SESSION = "Set-Session"

@@ -9,6 +9,24 @@ from __future__ import annotations
 import msgspec
 
 
+class StageStats(msgspec.Struct, frozen=True, kw_only=True):
+    """One stage of a statement and those that feed it; counts as in Stats."""
+
+    stageId: str
+    state: str = ""
+    done: bool = False
+    nodes: int = 0
+    totalSplits: int = 0
+    queuedSplits: int = 0
+    runningSplits: int = 0
+    completedSplits: int = 0
+    cpuTimeMillis: int = 0
+    wallTimeMillis: int = 0
+    processedRows: int = 0
+    processedBytes: int = 0
+    subStages: tuple[StageStats, ...] = ()
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """Counts are of splits, times in milliseconds, memory in bytes."""
 
@@ -32,6 +50,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     peakTotalMemoryBytes: int = 0
     peakTaskTotalMemoryBytes: int = 0
     spilledBytes: int = 0
+    rootStage: StageStats | msgspec.UnsetType | None = msgspec.UNSET
     progressPercentage: float | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -81,6 +100,7 @@ class QueryResults(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     id: str
     infoUri: str
+    partialCancelUri: str | None = None
     nextUri: str | None = None
     columns: msgspec.Raw | None = None
     data: msgspec.Raw | None = None

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from shared.spi.session_function import SessionFunction
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -31,6 +33,8 @@ class Session:
     """Those among ``properties`` that are the configuration's word and not the request's."""
     catalog_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     prepared_statements: Mapping[str, str] = field(default_factory=dict)
+    functions: tuple[SessionFunction, ...] = ()
+    """Temporary functions, for what the session's own statements say: views, row filters and masks have none."""
     roles: Mapping[str, str] = field(default_factory=dict)
     extra_credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     resource_estimates: Mapping[str, str] = field(default_factory=dict)

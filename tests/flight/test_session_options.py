@@ -61,6 +61,31 @@ def test_adbc_sets_catalog_schema_and_properties(flight):
         assert connection.adbc_connection.get_option(f"{OPTION}engine") == "spark"
 
 
+def test_statements_change_them(flight):
+    with connect(flight.uri) as connection, connection.cursor() as cursor:
+        for text in ("USE tpch.sf1", "SET SESSION a = 'b c'"):
+            cursor.execute(text)
+            assert cursor.fetchall() == [(True,)]
+        cursor.execute("SELECT all")
+        cursor.fetchall()
+        session = flight.newest().session
+        assert (session.catalog, session.schema, session.properties) == ("tpch", "sf1", {"a": "b c"})
+        assert connection.adbc_current_catalog == "tpch"
+        for text in ("RESET SESSION a", "SELECT all"):
+            cursor.execute(text)
+            cursor.fetchall()
+        assert (flight.newest().session.catalog, flight.newest().session.properties) == ("tpch", {})
+
+
+def test_a_statement_that_fails_changes_none(flight):
+    with connect(flight.uri) as connection, connection.cursor() as cursor:
+        with pytest.raises(adbc_driver_manager.Error):
+            cursor.execute("USE nowhere")
+        cursor.execute("SELECT all")
+        cursor.fetchall()
+        assert flight.newest().session.catalog is None
+
+
 def test_they_are_one_connections_own(flight):
     with connect(flight.uri) as one, connect(flight.uri) as other, other.cursor() as cursor:
         one.adbc_connection.set_options(**{"adbc.connection.catalog": "lake"})

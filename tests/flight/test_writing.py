@@ -14,9 +14,11 @@ from coordinator.flight.callers import Caller
 from coordinator.flight.failures import CallError
 from coordinator.flight.messages import packed
 from coordinator.flight.prepared import Prepared, PreparedStatements
+from coordinator.flight.session_options import of_cookies
 from coordinator.flight.settings import FlightSettings
 from coordinator.flight.wire import Fields, message
 from coordinator.flight.writing import Writing
+from coordinator.vocabulary.planned_statement import SessionChange
 from shared.spi.session import Session
 from tests.flight.test_ipc import sent
 
@@ -29,7 +31,7 @@ class Client:
     """Sends these messages, keeps what comes."""
 
     def __init__(self, *messages):
-        self.left, self.got = list(messages), []
+        self.left, self.got, self.metadata = list(messages), [], []
 
     async def read(self):
         return self.left.pop(0) if self.left else object()
@@ -37,18 +39,22 @@ class Client:
     async def write(self, message):
         self.got.append(message)
 
+    async def send_initial_metadata(self, metadata):
+        assert not self.got
+        self.metadata += metadata
+
 
 class Lake:
     """Remembers what runs; every update changes one row."""
 
     def __init__(self, **settings):
-        self.ran, self.prepared = [], PreparedStatements(5, 10.0)
+        self.ran, self.changes, self.prepared = [], {}, PreparedStatements(5, 10.0)
         chosen = FlightSettings.model_validate(settings)
         self.backend = Backend(None, self, SimpleNamespace(run=_awaited), self.prepared, chosen, {})
 
     async def update(self, _, text):
         self.ran.append(text)
-        return 1
+        return 1, self.changes.get(text, SessionChange())
 
     def put(self, handle, data, command=COMMAND):
         """The rows that it says were changed."""
@@ -56,6 +62,7 @@ class Lake:
         messages = [message(head)] + [message((2, each.header), (1000, each.body)) for each in data]
         client = Client(*messages)
         asyncio.run(Writing(self.backend).put(Call(client, 5.0, 5.0), ALICE))
+        self.metadata = client.metadata
         return Fields(Fields(client.got[0]).data(1)).data(1) if command != COMMAND else count(client.got[0])
 
 
@@ -69,6 +76,16 @@ def count(answer):
 
 def rows(*values):
     return pa.record_batch({"p": pa.array(values, pa.int64())})
+
+
+def test_a_statement_that_changes_the_session_brings_a_cookie():
+    lake = Lake()
+    lake.changes["USE c.s"] = SessionChange(set_catalog="c", set_schema="s")
+    for text, said in (("USE c.s", {"catalog": "c", "schema": "s"}), ("DELETE", None)):
+        handle = lake.prepared.keep(ALICE, Prepared(text, None, None))
+        assert lake.put(handle, []) == 1
+        cookies = [of_cookies(value.partition(";")[0]) for name, value in lake.metadata if name == "set-cookie"]
+        assert cookies == ([] if said is None else [said])
 
 
 def test_no_rows_run_nothing_and_no_columns_run_what_is_bound():

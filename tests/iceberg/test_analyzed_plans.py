@@ -13,11 +13,14 @@ import pyarrow as pa
 import pytest
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.engine import executor
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.processes.nursery import Nursery
+from coordinator.explain.analyzed import Stats
+from coordinator.explain.json_format import distributed_trees, pretty
 from coordinator.planning.plan_statement import plan_statement
 from shared.properties import Property
 from shared.spi.session import Session
@@ -60,17 +63,22 @@ class Explained:
 
     def nodes(self, query: str) -> dict[str, dict[str, Any]]:
         """``stats`` by the name of a node."""
-        found = {}
-        for fragment in json.loads(self.text(query, "(FORMAT JSON)")).values():
-            waiting = [fragment["plan"]]
-            while waiting:
-                node = waiting.pop()
-                found[node["name"]] = node.get("stats", {})
-                waiting += node["children"]
-        return found
+        return stats_by_name(self.text(query, "(FORMAT JSON)"))
 
     def count(self, query: str) -> int:
         return int(self.oracle.sql(f"SELECT count(*) FROM ({query})").fetchall()[0][0])
+
+
+def stats_by_name(plan: str) -> dict[str, dict[str, Any]]:
+    """Of EXPLAIN in JSON, by fragments."""
+    found = {}
+    for fragment in json.loads(plan).values():
+        waiting = [fragment["plan"]]
+        while waiting:
+            node = waiting.pop()
+            found[node["name"]] = node.get("stats", {})
+            waiting += node["children"]
+    return found
 
 
 @pytest.fixture
@@ -94,6 +102,27 @@ def test_rows_of_every_node_are_those_of_a_count(explained: Explained) -> None:
     assert [rows(stats) for stats in aggregates] == [explained.count(query)]
     assert rows(nodes["Output"]) == 7
     assert explained.execution.operators
+
+
+def test_statements_that_read_much_are_measured_unasked(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page of a query draws."""
+
+    def drawn(sql: str) -> dict[str, int | None]:
+        session = Session(user="test", catalog="lab", schema="db", properties={"engine": "embedded"})
+        execution = FakeExecution()
+        planned = plan_statement(sql, session, explained.catalogs, NoCheckers())
+        given = sum(batch.num_rows for batch in explained.executor.execute(planned, execution))
+        assert planned.subplan is not None
+        stats = Stats(planned.subplan, execution.operators, given)
+        found = stats_by_name(pretty(distributed_trees(planned.subplan, stats.as_json)))
+        return {name: rows(each) for name, each in found.items()} if execution.operators else {}
+
+    sql = "SELECT k, sum(v) FROM facts WHERE v % 3 = 1 GROUP BY k"
+    assert drawn(sql) == {}
+    monkeypatch.setattr(executor, "_MEASURED_ROWS", 1000)
+    numbers = drawn(sql)
+    assert (numbers["ScanFilter"], numbers["Output"]) == (333, 7)
+    assert drawn("SELECT k FROM names") == {}
 
 
 def test_a_join_by_its_sides(explained: Explained) -> None:

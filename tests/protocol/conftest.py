@@ -123,6 +123,15 @@ def slow(execution: Execution) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch({"n": pa.array([1], pa.int64())})
 
 
+def endless(execution: Execution) -> Iterator[pa.RecordBatch]:
+    """Two rows, and then none until it is stopped, of which it makes an error as engines do."""
+    woken = threading.Event()
+    execution.on_cancel(woken.set)
+    yield pa.record_batch({"n": pa.array([1, 2], pa.int64())})
+    assert woken.wait(20)
+    raise ProcessionError(ErrorCode.REMOTE_HOST_GONE, "the engine was ended", retriable=True)
+
+
 def failing(execution: Execution) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch({"n": pa.array([1], pa.int64())})
     raise ProcessionError(ErrorCode.DIVISION_BY_ZERO, "/ by zero")
@@ -150,6 +159,7 @@ ANSWERS: dict[str, Callable[[], Answer]] = {
     "SELECT all": all_types,
     "SELECT none": lambda: Answer(BIGINT, nothing),
     "SELECT slow": lambda: Answer(BIGINT, slow),
+    "SELECT endless": lambda: Answer(BIGINT, endless),
     "SELECT 1/0": lambda: Answer(BIGINT, failing),
     "SELECT lost": lambda: Answer(BIGINT, lost_engine),
     "SELECT defect": lambda: Answer(BIGINT, defect),

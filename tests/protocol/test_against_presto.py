@@ -141,6 +141,19 @@ def test_pages_have_prestos_members_in_prestos_order(server, conversations, name
         ]
 
 
+def test_stages_have_prestos_members_in_prestos_order(server, conversations):
+    running = server.until(server.post("SELECT slow"), "RUNNING").json()
+    server.client.delete(running["nextUri"])
+    recorded = [page["stats"] for entry in conversations.values() for page in pages(entry) if "stats" in page]
+    theirs = next(stats for stats in recorded if stats.get("rootStage", {}).get("subStages"))
+    ours, root = running["stats"]["rootStage"], theirs["rootStage"]
+    assert list(ours) == list(ours["subStages"][0]) == list(root)
+    assert {name: _kind(value) for name, value in ours.items()} == {name: _kind(value) for name, value in root.items()}
+    assert [name for name in running["stats"] if name in theirs] == [
+        name for name in theirs if name in running["stats"]
+    ]
+
+
 def _final(recorded):
     return next(page for page in reversed(recorded) if "nextUri" not in page)
 

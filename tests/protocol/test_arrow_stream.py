@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+
 import httpx
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.server import streamed_files
 from tests.protocol.conftest import ALL_TYPES
 
+PARQUET = {"X-Presto-User": "tester", "Accept": "application/vnd.apache.parquet"}
 ARROW = {"X-Presto-User": "tester", "Accept": "application/vnd.apache.arrow.stream"}
 
 
@@ -31,6 +36,27 @@ def test_every_type_says_what_presto_calls_it(server):
     assert str(found.column("c_day_second")[0].as_py()) == "1 day, 2:03:04.500000"
     assert found.column("c_year_month")[0].as_py() == "1-6"
     assert found.column("c_timestamptz")[0].as_py().isoformat() == "2020-02-29T09:02:03.456000+00:00"
+
+
+def test_parquet_has_the_rows_and_types_of_the_stream(server):
+    answer = server.post("SELECT all", PARQUET)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, PARQUET["Accept"])
+    found = pq.read_table(io.BytesIO(answer.content))
+    stream = table(server.post("SELECT all", ARROW))
+    assert found.to_pylist() == stream.to_pylist()
+    names = [field.metadata[b"ARROW:FLIGHT:SQL:TYPE_NAME"].decode() for field in found.schema]
+    assert names == [text for _, text, _ in ALL_TYPES]
+    assert pq.read_table(io.BytesIO(server.post("SELECT none", PARQUET).content)).num_rows == 0
+    refused = server.post("SELEC 1", PARQUET)
+    assert (refused.status_code, refused.json()["error"]["errorName"]) == (400, "SYNTAX_ERROR")
+
+
+def test_parquet_is_written_in_row_groups(server, monkeypatch):
+    monkeypatch.setattr(streamed_files, "_GROUP_BYTES", 500_000)
+    content = server.post("SELECT many", PARQUET).content
+    file = pq.ParquetFile(io.BytesIO(content))
+    assert 1 < file.num_row_groups < 20
+    assert file.read().column("n").to_pylist() == list(range(20_000))
 
 
 def test_all_rows_come_in_order_and_the_query_is_finished(server):
@@ -73,7 +99,8 @@ def test_session_changes_are_headers(server):
     assert (response.headers["x-presto-set-catalog"], response.headers["x-presto-set-schema"]) == ("tpch", "sf1")
 
 
-def test_what_fails_later_breaks_the_answer_off(start_server, number_answer):
+@pytest.mark.parametrize("headers", [ARROW, PARQUET])
+def test_what_fails_later_breaks_the_answer_off(start_server, number_answer, headers):
     def failing(execution):
         yield from number_answer(50_000).batches(execution)
         raise KeyError("late")
@@ -81,7 +108,7 @@ def test_what_fails_later_breaks_the_answer_off(start_server, number_answer):
     answer = number_answer(1)
     late = type(answer)(answer.columns, failing)
     with start_server({"SELECT late": lambda: late}) as server, pytest.raises(httpx.RemoteProtocolError):
-        server.post("SELECT late", ARROW)
+        server.post("SELECT late", headers)
 
 
 def test_a_client_that_leaves_ends_its_statement(server):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from coordinator.security.access_control.built_in import OwnQueries
@@ -87,6 +88,10 @@ def test_the_editor(browser, service):
         with page.expect_download() as download:
             page.click("#json")
         assert json.loads(download.value.path().read_text())[0] == {"id": 0, "t": "<img src=x onerror=alert(1)>"}
+        with page.expect_download() as download:
+            page.click("#parquet")
+        found = pq.read_table(download.value.path())
+        assert (found.num_rows, found.to_pylist()[0]) == (3, {"id": 0, "t": "<img src=x onerror=alert(1)>"})
         page.click("#graph")
         page.locator("#plan .node").first.wait_for()
         page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
@@ -102,6 +107,10 @@ def test_the_editor(browser, service):
         page.click("#run")
         page.locator("#status").get_by_text("The first 1000 rows").wait_for()
         assert page.locator("#result tbody tr").count() == 1000
+        page.locator("#downloads").wait_for()
+        page.click("#detail")
+        assert page.locator(".state").first.inner_text() == "finished"
+        assert "PARTIAL_RESULT_WARNING" in page.locator("section[aria-labelledby=warnings]").inner_text()
 
 
 def test_a_dry_run_by_a_form(browser, service):

@@ -57,6 +57,16 @@ def test_fragments_are_not_sent_again(server):
     assert (again.status_code, again.text) == (304, "")
 
 
+def test_a_running_query_shows_its_stages(server):
+    running = server.until(server.post("SELECT slow"), "RUNNING").json()
+    text = page(server, f"/ui/query.html?{running['id']}").text
+    server.client.delete(running["nextUri"])
+    _, _, stages = text.partition('<h2 id="stages">')
+    assert "rows to the client" in stages
+    row = stages.partition("<td>1</td>")[2].partition("</tr>")[0]
+    assert [cell.rpartition(">")[2] for cell in row.split("</td>")[1:6]] == ["12", "7", "2", "3", "7"]
+
+
 def test_a_time_zone_that_there_is_none_of_is_told(server):
     for zone in ("websocket", "+99:99"):
         assert f"Time zone not supported: {zone}" in page(server, "/ui/lake", **{"X-Presto-Time-Zone": zone}).text

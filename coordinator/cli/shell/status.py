@@ -13,10 +13,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from coordinator.cli.answers import ClientStats, Stage
 from coordinator.cli.client import Page
 from coordinator.cli.shell import amounts
 from coordinator.cli.shell.values import visible
+from shared.protocol.statement import StageStats, Stats
 
 _QUIET_SECONDS = 0.3
 _REDRAWS = 4
@@ -40,7 +40,7 @@ class Measured:
         )
 
 
-def measured(stats: ClientStats, seconds: float | None = None) -> Measured:
+def measured(stats: Stats, seconds: float | None = None) -> Measured:
     """Of the whole statement, over the time that the server names unless another is given."""
     elapsed = stats.elapsedTimeMillis / 1000 if seconds is None else seconds
     return Measured(stats.processedRows, stats.processedBytes, elapsed)
@@ -112,11 +112,11 @@ def status_lines(page: Page, seconds: float) -> Iterator[RenderableType]:
     bar = ProgressBar(total=total, completed=stats.completedSplits, width=_BAR, pulse=total is None)
     line.add_row(Text(f"{amounts.clock(seconds)} {measured(stats, seconds).text()}"), bar, Text(share))
     yield line
-    if stats.rootStage is not None:
+    if isinstance(stats.rootStage, StageStats):
         yield _stage_table(stats.rootStage, seconds)
 
 
-def _stage_table(root: Stage, seconds: float) -> Table:
+def _stage_table(root: StageStats, seconds: float) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="")
     table.add_column("STAGE", no_wrap=True)
     for name in ("S", "ROWS", "ROWS/s", "BYTES", "BYTES/s", "QUEUED", "RUN", "DONE"):
@@ -131,7 +131,7 @@ def _stage_table(root: Stage, seconds: float) -> Table:
     return table
 
 
-def _stages(stage: Stage, depth: int) -> Iterator[tuple[int, Stage]]:
+def _stages(stage: StageStats, depth: int) -> Iterator[tuple[int, StageStats]]:
     yield depth, stage
     for below in stage.subStages:
         yield from _stages(below, depth + 1)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import cast
 
+from coordinator.analyzer.determinism import deterministic
 from coordinator.expressions.builders import conjunction, conjuncts
 from coordinator.optimizer.join_tree import JoinTree, equal_variables, equality, equates, flatten, rebuild, with_leaves
 from coordinator.optimizer.rule import RuleContext
-from coordinator.planner.query.pushdown import deterministic
 from coordinator.vocabulary.session_properties import session_flag
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import FilterNode, JoinNode, PlanNode, TableScanNode

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordinator.analyzer.determinism import deterministic
 from coordinator.expressions.builders import NAMESPACE, OPERATORS, conjunction, conjuncts, disjunction, typed
 from coordinator.expressions.types import can_coerce
 from coordinator.optimizer.join_tree import flatten, is_tree, with_leaves
 from coordinator.optimizer.rule import RuleContext
-from coordinator.planner.query.pushdown import deterministic
 from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, StaticFunctionHandle
 from shared.plan.nodes import FilterNode, PlanNode
 from shared.plan.traversal import free_variables, output_variables, sources, walk_expression, with_sources

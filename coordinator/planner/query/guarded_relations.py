@@ -13,6 +13,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from coordinator.analyzer.context import Context
+from coordinator.analyzer.determinism import deterministic
 from coordinator.analyzer.expressions import analyze_expression
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.expressions.builders import coerce, conjunction, constant, special, typed
@@ -22,7 +23,6 @@ from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planning import Planning
-from coordinator.planner.query.pushdown import deterministic
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.security.access_control.denials import denied
 from coordinator.sql.parser import parse_expression
@@ -193,7 +193,8 @@ class _Guarding:
         planner = self._planner
         user = planner.reader.identity.user if given.user is None else given.user
         reader = planner.reader if given.user is None else planner.guard.reader_named(given.user)
-        session = replace(planner.session, user=user, catalog=given.catalog, schema=given.schema)
+        asked = planner.session
+        session = replace(asked, user=user, catalog=given.catalog, schema=given.schema, functions=())
         try:
             tree = parse_expression(given.expression)
             guards = (*planner.open_guards, self._name)

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import msgspec
 
 from coordinator.analyzer.context import Context
+from coordinator.analyzer.determinism import deterministic
 from coordinator.analyzer.scope import ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce
 from coordinator.expressions.types import read_type
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan
 from coordinator.planner.query.planning import Planning
-from coordinator.planner.query.pushdown import deterministic
 from coordinator.planner.query.view_expansion import name_of
 from coordinator.sql.tree.expressions import CurrentTime
 from coordinator.sql.tree.node import walk as nodes_of

@@ -38,6 +38,7 @@ from coordinator.planner.query.view_expansion import (
     parse_view,
     promised_columns,
     refuse_recursion,
+    session_of_view,
 )
 from coordinator.sql.tree.expressions import Expression, Parameter
 from coordinator.sql.tree.expressions import SortItem as SortItemNode
@@ -180,7 +181,7 @@ class QueryPlanner:
         outside = self.session, self.ctes, self.open_views, self.roots, self.names
         reading = self.reader, self.references
         self.reader, self.references = view_reader(self.guard, view, self.reader), set()
-        self.session = replace(self.session, catalog=view.default_catalog, schema=view.default_schema)
+        self.session = session_of_view(self.session, view)
         self.ctes, self.open_views = {}, (*self.open_views, name_of(view))
         self.roots, self.names = (tree,), None
         try:
@@ -201,7 +202,7 @@ class QueryPlanner:
         """A view's query planned by itself, so that its plan is the same wherever the view stands."""
         apart = replace(
             self,
-            session=replace(self.session, catalog=view.default_catalog, schema=view.default_schema),
+            session=session_of_view(self.session, view),
             roots=(tree,),
             parameters=(),
             columns=None,

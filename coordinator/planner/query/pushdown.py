@@ -12,12 +12,12 @@ from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.registry import registry
-from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction
+from coordinator.analyzer.determinism import deterministic
+from coordinator.expressions.builders import conjunction, conjuncts, disjunction
 from coordinator.expressions.failing import may_fail
 from coordinator.planner.query.builder import free_variables
 from coordinator.planner.query.builder import replace as in_terms_of
-from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
+from shared.plan.expressions import Call, RowExpression, SpecialForm, Variable
 from shared.plan.nodes import (
     AggregationNode,
     AssignUniqueId,
@@ -213,18 +213,3 @@ def _covered(terms: list[RowExpression], variables: set[Variable]) -> tuple[list
 
 def _filtered(node: PlanNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
     return FilterNode(id=ids.node(), source=node, predicate=conjunction(terms)) if terms else node
-
-
-def deterministic(expression: RowExpression) -> bool:
-    match expression:
-        case Variable() | Constant():
-            return True
-        case Lambda():
-            return deterministic(expression.body)
-        case SpecialForm():
-            return all(deterministic(a) for a in expression.arguments)
-        case Call():
-            handle = expression.functionHandle
-            name = handle.signature.name.removeprefix(NAMESPACE) if isinstance(handle, StaticFunctionHandle) else ""
-            known = registry().get(name, ())
-            return all(s.deterministic for s in known) and all(deterministic(a) for a in expression.arguments)

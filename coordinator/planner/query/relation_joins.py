@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.context import Context
+from coordinator.analyzer.determinism import deterministic
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.expressions.builders import coerce, conjunction, conjuncts, special, typed, value_of
@@ -21,7 +22,7 @@ from coordinator.planner.query.lateral import lateral_join
 from coordinator.planner.query.marked_rows import TRUE
 from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planning import Planning
-from coordinator.planner.query.pushdown import deterministic, push_filter
+from coordinator.planner.query.pushdown import push_filter
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.unnest import plan_unnest
 from coordinator.sql.tree.expressions import Expression, Identifier

@@ -6,6 +6,7 @@ Source of rules and texts: Presto's ``StatementAnalyzer`` (processView, analyzeV
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import ScopeField
@@ -18,6 +19,7 @@ from coordinator.sql.tree.queries import Query, Table
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.spi.connector import ViewMetadata
+from shared.spi.session import Session
 
 ViewName = tuple[str, str, str]
 """Catalog, schema and name, lower case."""
@@ -26,6 +28,11 @@ ViewName = tuple[str, str, str]
 def name_of(view: ViewMetadata) -> ViewName:
     """What a view is called."""
     return view.catalog.lower(), view.schema.lower(), view.name.lower()
+
+
+def session_of_view(session: Session, view: ViewMetadata) -> Session:
+    """As whom a view's query is planned: under its own catalog and schema, and without the user's functions."""
+    return replace(session, catalog=view.default_catalog, schema=view.default_schema, functions=())
 
 
 def refuse_recursion(view: ViewMetadata, open_views: Sequence[ViewName], node: Table, context: Context) -> None:

@@ -21,6 +21,7 @@ public final class JdbcProbe {
             session(connection);
             failure(connection);
             cancel(connection);
+            partial(connection);
             transaction(connection);
         }
         System.out.println("end");
@@ -41,6 +42,18 @@ public final class JdbcProbe {
                     System.out.println(meta.getColumnName(i) + "|" + meta.getColumnTypeName(i) + "|" + text);
                 }
             }
+        }
+    }
+
+    private static void partial(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery("SELECT endless")) {
+            int count = 0;
+            while (rows.next()) {
+                if (count++ == 0) {
+                    statement.unwrap(com.facebook.presto.jdbc.PrestoStatement.class).partialCancel();
+                }
+            }
+            System.out.println("partial " + count);
         }
     }
 

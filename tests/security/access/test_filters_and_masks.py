@@ -9,6 +9,7 @@ import pytest
 
 from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
+from shared.spi.session_function import FunctionParameter, SessionFunction
 from tests.security.access.conftest import PEOPLE, Ruled
 
 pytestmark = pytest.mark.lake
@@ -74,6 +75,15 @@ def test_names_of_the_query_mean_nothing_in_a_filter(ruled: Ruled) -> None:
         "JAPAN",
         "VIETNAM",
     }
+
+
+def test_temporary_functions_mean_nothing_in_a_filter(ruled: Ruled) -> None:
+    mine = SessionFunction("mine", (FunctionParameter("key", "bigint"),), "boolean", "RETURN true")
+    filtered(ruled, {"table": "nation", "filter": "mine(regionkey)"})
+    with pytest.raises(ProcessionError, match="Function mine not registered"):
+        ruled.rows("bob", "SELECT count(*) FROM nation", functions=(mine,), **TINY)
+    filtered(ruled, {"table": "nation", "filter": "regionkey = 1"})
+    assert ruled.rows("bob", "SELECT count(*) FROM nation WHERE mine(regionkey)", functions=(mine,), **TINY) == [(5,)]
 
 
 def test_null_is_not_true(ruled: Ruled) -> None:

@@ -143,7 +143,7 @@ def test_a_browser_of_a_provider_with_opaque_tokens(secured: Secured) -> None:
         client.headers.update(PAGE)
         assert client.get(f"{secured.url}/ui/").status_code == 200
         [cookie] = [c for c in client.cookies.jar if c.name == "__Host-Procession-OAuth2-Token"]
-        assert 0 < (cookie.expires or 0) - time.time() <= 60
+        assert 60 < (cookie.expires or 0) - time.time() <= 3600, "it holds the means for the next one"
         provider.live.clear()
         time.sleep(1.1)
         assert client.get(f"{secured.url}/ui/", follow_redirects=False).status_code == 401
@@ -262,6 +262,56 @@ def test_a_browser_that_opens_a_page_logs_in_and_out(secured: Secured) -> None:
         assert client.get(f"{secured.url}/v1/statement/queued/x/1?slug=y").status_code == 401
         assert "logged out" in client.get(f"{secured.url}/oauth2/logout").text
         assert client.get(f"{secured.url}/ui/", follow_redirects=False).status_code == 303
+
+
+COOKIE = "__Host-Procession-OAuth2-Token"
+
+
+def cookie_of_login(secured: Secured) -> str:
+    """What a browser has been given for a login."""
+    with browser(secured) as client:
+        client.headers.update(PAGE)
+        sent = client.get(f"{secured.url}/ui/", follow_redirects=False)
+        back = client.get(sent.headers["location"], follow_redirects=False).headers["location"]
+        return str(client.get(back, follow_redirects=False).cookies[COOKIE])
+
+
+def test_a_browser_goes_on_when_its_token_has_expired(secured: Secured) -> None:
+    provider = secured.provider
+    provider.refreshes, provider.lifetime = True, -61.0
+    provider.refreshing.clear()
+    cookie = cookie_of_login(secured)
+    assert not any(known in cookie for known in provider.refreshing)
+    provider.lifetime, logins = 60.0, provider.asked["/authorize"]
+
+    def opened(token: str, path: str = "/ui/") -> httpx.Response:
+        return secured.get(path, headers=PAGE | {"Cookie": f"{COOKIE}={token}"})
+
+    with ThreadPoolExecutor(4) as threads:
+        pages = [each.result() for each in [threads.submit(opened, cookie) for _ in range(4)]]
+    assert [page.status_code for page in pages] == [200] * 4
+    assert (provider.asked["/authorize"], len(provider.refreshing)) == (logins, 1), "one refresh, and no login"
+    new = pages[0].cookies[COOKIE]
+    said = pages[0].headers["set-cookie"]
+    assert all(word in said for word in ("HttpOnly", "Secure", "SameSite=lax"))
+    again = opened(new)
+    assert (again.status_code, "set-cookie" in again.headers) == (200, False), "a good one stays"
+    assert opened(cookie, "/v1/query").status_code == 200
+    assert secured.get("/v1/query", headers={"Cookie": f"{COOKIE}={new}"}).status_code == 200
+    posted = httpx.post(
+        f"{secured.url}/v1/statement", content="SELECT 1", verify=secured.context(), cookies={COOKIE: new}
+    )
+    assert posted.status_code == 401, "it opens pages and nothing else"
+
+
+def test_a_browser_whose_provider_gives_nothing_new_logs_in(secured: Secured) -> None:
+    provider = secured.provider
+    provider.refreshes, provider.lifetime = True, -61.0
+    cookie = cookie_of_login(secured)
+    provider.lifetime = 60.0
+    provider.refreshing.clear()
+    answer = secured.get("/ui/", headers=PAGE | {"Cookie": f"{COOKIE}={cookie}"})
+    assert (answer.status_code, f'{COOKIE}=""' in answer.headers["set-cookie"]) == (401, True)
 
 
 def test_cookies_that_are_not_good(secured: Secured) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from coordinator.planner.query.pushdown import deterministic
+from coordinator.analyzer.determinism import deterministic
 from shared.plan import nodes
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.traversal import free_variables

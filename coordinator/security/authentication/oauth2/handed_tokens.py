@@ -10,6 +10,9 @@ import jwt
 
 from coordinator.security.authentication.oauth2.sealed_tokens import SealedTokens, Tokens
 
+LONGEST_COOKIE = 3800
+"""Characters that browsers take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Handed:
@@ -33,11 +36,22 @@ class HandedTokens:
         kept = tokens if self.refresh else replace(tokens, refresh=None)
         if kept.refresh is None and is_web_token(kept.access):
             return Handed(kept.access, _expiry(kept.access))
-        return Handed(self.sealed.seal(kept), min(kept.expires or float("inf"), self.now() + self.timeout))
+        until = self.now() + self.timeout
+        lasting = until if kept.refresh is not None else min(kept.expires or until, until)
+        return Handed(self.sealed.seal(kept), lasting)
 
     def to_browser(self, tokens: Tokens) -> Handed:
-        """Without the refresh token: the browser goes to the provider again, which knows its user still."""
-        return self.to_client(replace(tokens, refresh=None))
+        """The same; where that is too long for a cookie without the refresh token, so that its user logs in again."""
+        handed = self.to_client(tokens)
+        return handed if len(handed.token) <= LONGEST_COOKIE else self.to_client(replace(tokens, refresh=None))
+
+    def to_renew(self, token: str) -> str | None:
+        """The refresh token in one of ours whose access token says that it has ended; None for any other."""
+        ours = self.sealed.open(token)
+        if ours is None or ours.refresh is None:
+            return None
+        expires = _expiry(ours.access) if is_web_token(ours.access) else ours.expires
+        return ours.refresh if expires and expires <= self.now() else None
 
 
 def is_web_token(token: str) -> bool:

@@ -10,9 +10,10 @@ from uuid import uuid4
 
 import structlog
 
-from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
+from coordinator.security.authentication.oauth2.handed_tokens import Handed, HandedTokens
 from coordinator.security.authentication.oauth2.logins import LoginError, Logins
 from coordinator.security.authentication.oauth2.provider import Provider, ProviderError
+from coordinator.security.authentication.oauth2.sealed_tokens import Tokens
 
 _log = structlog.get_logger(__name__)
 _KEPT_SECONDS = 60.0
@@ -25,10 +26,28 @@ class Refreshes:
         self, provider: Provider, handed: HandedTokens, logins: Logins, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._provider, self._handed, self._logins, self._monotonic = provider, handed, logins, monotonic
-        self._known: dict[bytes, tuple[float, asyncio.Future[str]]] = {}
+        self._known: dict[bytes, tuple[float, asyncio.Future[Tokens]]] = {}
 
     async def login_id(self, refresh: str) -> str | None:
         """Under which a client fetches its new token; None where the user has to log in."""
+        tokens = await self._tokens(refresh)
+        if tokens is None:
+            return None
+        login_id = str(uuid4())
+        try:
+            await self._logins.refreshed(login_id, self._handed.to_client(tokens).token)
+        except LoginError as error:
+            _log.info("token not refreshed", reason=str(error))
+            return None
+        return login_id
+
+    async def for_browser(self, token: str) -> Handed | None:
+        """What replaces the token of a cookie that has expired; None while it is good, or where nothing can."""
+        refresh = self._handed.to_renew(token)
+        tokens = None if refresh is None else await self._tokens(refresh)
+        return None if tokens is None else self._handed.to_browser(tokens)
+
+    async def _tokens(self, refresh: str) -> Tokens | None:
         if not self._handed.refresh:
             return None
         now = self._monotonic()
@@ -36,17 +55,11 @@ class Refreshes:
         digest = sha256(refresh.encode()).digest()
         _, asking = self._known.get(digest, (now, None))
         if asking is None:
-            asking = asyncio.ensure_future(self._refreshed(refresh))
+            asking = asyncio.ensure_future(self._provider.refreshed(refresh))
             self._known[digest] = (now + _KEPT_SECONDS, asking)
         try:
-            token = await asyncio.shield(asking)
-            login_id = str(uuid4())
-            await self._logins.refreshed(login_id, token)
-        except (ProviderError, LoginError) as error:
+            return await asyncio.shield(asking)
+        except ProviderError as error:
             self._known.pop(digest, None)
             _log.info("token not refreshed", reason=str(error))
             return None
-        return login_id
-
-    async def _refreshed(self, refresh: str) -> str:
-        return self._handed.to_client(await self._provider.refreshed(refresh)).token

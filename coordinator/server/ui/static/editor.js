@@ -9,6 +9,10 @@
   let running = null;
   let columns = [];
   let rows = [];
+  // The statement of the result that is shown. A file of all its rows is another run, of what only reads.
+  let asked = "";
+  const reads = /^(?:\s|--[^\n]*\n|\/\*[^]*?\*\/|\()*(?:SELECT|WITH|VALUES|TABLE|SHOW|DESCRIBE|DESC)\b/i;
+  const statement = () => sql.value.trim().replace(/;$/, "");
 
   function headers(more) {
     const found = { "X-Procession-Form-Token": form.dataset.token, "X-Presto-Source": "procession-editor", ...more };
@@ -90,7 +94,8 @@
     part("run").disabled = true;
     part("cancel").disabled = false;
     try {
-      let found = await page("v1/statement", { method: "POST", body: sql.value.trim().replace(/;$/, ""), headers: headers() });
+      const text = statement();
+      let found = await page("v1/statement", { method: "POST", body: text, headers: headers() });
       part("detail").href = "query.html?" + encodeURIComponent(found.id);
       for (;;) {
         if (found.columns && !columns.length) addColumns(found.columns);
@@ -106,19 +111,31 @@
         if (!own.next) break;
         if (rows.length >= most) {
           part("status").textContent = `The first ${most} rows`;
-          await stop(own);
+          await endEarly(own, found.partialCancelUri);
           break;
         }
         found = await page(own.next, {});
         if (own.stopped) break;
       }
       part("downloads").hidden = !columns.length;
+      part("parquet").hidden = !reads.test(text) || Boolean(found.error);
+      asked = text;
     } catch (error) {
       if (!own.stopped) problem({ message: error.message });
     }
     running = null;
     part("run").disabled = false;
     part("cancel").disabled = true;
+  }
+
+  // The statement ends well with the rows that have come, where the server can do that; it is cancelled otherwise.
+  async function endEarly(own, uri) {
+    if (uri && own.next) {
+      await fetch(below(uri), { method: "DELETE", headers: headers(), credentials: "same-origin" });
+      const last = await page(own.next, {});
+      own.next = last.nextUri ? below(last.nextUri) : null;
+    }
+    await stop(own);
   }
 
   async function stop(own) {
@@ -132,6 +149,21 @@
     link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  async function parquet() {
+    const button = part("parquet");
+    button.disabled = true;
+    problem(null);
+    try {
+      const options = { method: "POST", body: asked, headers: headers({ Accept: "application/vnd.apache.parquet" }), credentials: "same-origin" };
+      const answer = await fetch("v1/statement", options);
+      if (answer.ok) download(await answer.blob(), "application/vnd.apache.parquet", "result.parquet");
+      else problem((await answer.json()).error);
+    } catch (error) {
+      problem({ message: error.message });
+    }
+    button.disabled = false;
   }
 
   // A leading sign would make a spreadsheet take a text for a formula.
@@ -240,7 +272,7 @@
 
   let waiting = 0;
   async function validate() {
-    const text = sql.value.trim().replace(/;$/, "");
+    const text = statement();
     const place = part("verdict");
     if (!text) {
       place.textContent = "";
@@ -248,7 +280,7 @@
     }
     try {
       const found = await page("v1/validate", { method: "POST", body: text, headers: headers({ "Content-Type": "text/plain" }) });
-      if (text !== sql.value.trim().replace(/;$/, "")) return;
+      if (text !== statement()) return;
       const at = found.error?.errorLocation;
       place.textContent = found.ok
         ? `✓ ${found.queryType || ""}${found.nativeVerdict ? `, native: ${found.nativeVerdict.replace("_", " ")}` : ""}`
@@ -287,6 +319,7 @@
   part("graph").addEventListener("click", explain);
   part("csv").addEventListener("click", () =>
     download([columns.map((c) => quoted(c.name)), ...rows.map((r) => r.map(quoted))].map((r) => r.join(",")).join("\r\n") + "\r\n", "text/csv", "result.csv"));
+  part("parquet").addEventListener("click", parquet);
   part("json").addEventListener("click", () =>
     download(JSON.stringify(rows.map((r) => Object.fromEntries(r.map((v, i) => [columns[i].name, v]))), null, 1), "application/json", "result.json"));
   paint(null);

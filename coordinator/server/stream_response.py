@@ -1,4 +1,4 @@
-"""``Accept: application/vnd.apache.arrow.stream``: all rows of a statement in the answer to its POST.
+"""``Accept: application/vnd.apache.arrow.stream``, or of Parquet: all rows of a statement in the answer to its POST.
 
 What fails before the first row is an HTTP status with the error as JSON. What fails later breaks the answer off, so
 that no client takes the rows that it has for all of them.
@@ -7,19 +7,21 @@ that no client takes the rows that it has for all of them.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
+import pyarrow as pa
 import structlog
 from fastapi import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from coordinator.dispatch.arrow_chunks import END_OF_STREAM
 from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.arrow_types import client_schema
 from coordinator.dispatch.failures import wire_failure
 from coordinator.dispatch.pages import Chunk
-from coordinator.server.media_types import ARROW_STREAM
 from coordinator.server.results import session_headers
+from coordinator.server.streamed_files import StreamedFile
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol.headers import header_name
@@ -30,12 +32,13 @@ _STATUS_OF = {ErrorCode.PERMISSION_DENIED: 403, ErrorCode.SERVER_SHUTTING_DOWN: 
 _log = structlog.get_logger(__name__)
 
 
-class ArrowResponse(Response):
+class StreamResponse(Response):
     """Runs the statement while it answers; a client that goes away, or takes nothing for ``patience`` s, ends it."""
 
-    def __init__(self, stream: ArrowStream, patience: float) -> None:
+    def __init__(self, stream: ArrowStream, file: Callable[[], StreamedFile], patience: float) -> None:
         super().__init__()
         self._stream = stream
+        self._file = file()
         self._patience = patience
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
@@ -63,21 +66,24 @@ class ArrowResponse(Response):
             await self._refuse(send, error)
             return
         await send(self._start(planned))
-        schema = client_schema(planned.columns).serialize().to_pybytes()
+        file, schema = self._file, client_schema(planned.columns)
         try:
-            await self._send(send, b"".join([schema, *(chunk.data for chunk in first)]))
+            await self._send(send, await self._made(lambda: file.begin(schema) + file.add(first)))
             async for more in chunks:
-                for chunk in more:
-                    await self._send(send, bytes(chunk.data))
-        except (ProcessionError, TimeoutError) as error:
+                await self._send(send, await self._made(partial(file.add, more)))
+            end = await self._made(file.end)
+        except (ProcessionError, TimeoutError, pa.ArrowException) as error:
             _log.info("stream broken off", query_id=stream.query.id, reason=str(error) or "the client reads nothing")
             return
-        await send({"type": "http.response.body", "body": END_OF_STREAM, "more_body": False})
+        await send({"type": "http.response.body", "body": end, "more_body": False})
+
+    async def _made(self, make: Callable[[], bytes]) -> bytes:
+        return await asyncio.to_thread(make) if self._file.computes else make()
 
     def _start(self, planned: PlannedStatement) -> Message:
         query = self._stream.query
         headers = [
-            ("Content-Type", ARROW_STREAM),
+            ("Content-Type", self._file.media_type),
             ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
             (header_name(query.session.protocol, QUERY_ID), query.id),
@@ -87,6 +93,8 @@ class ArrowResponse(Response):
         return {"type": "http.response.start", "status": 200, "headers": raw}
 
     async def _send(self, send: Send, body: bytes) -> None:
+        if not body:
+            return
         async with asyncio.timeout(self._patience):
             await send({"type": "http.response.body", "body": body, "more_body": True})
 
