@@ -15,7 +15,9 @@ import pyarrow as pa
 import pytest
 
 from coordinator.connectors.iceberg.opaque_types import OpaqueType, parse_metadata, parse_schema, unread_columns
+from coordinator.connectors.iceberg.scans.columns import scan_columns
 from coordinator.connectors.iceberg.spark_types import unknown_to_spark
+from coordinator.kernels.schema import aligner
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import TableScanNode
@@ -196,3 +198,21 @@ def test_a_query_names_the_column_that_it_cannot_read(strange: Any) -> None:
         strange.connector.relation(scan_node(strange, "id", "later"))
     message = "Column later of table db.t is of type interval_of_version_9, which cannot be read"
     assert (refused.value.code, refused.value.message) == (ErrorCode.NOT_SUPPORTED, message)
+
+
+def test_nanoseconds_are_cut_inside_of_other_types_too() -> None:
+    inner = '{"type":"list","element-id":3,"element":"timestamp_ns","element-required":false}'
+    zoned = inner.replace("timestamp_ns", "timestamptz_ns").replace("3", "5")
+    fields = (
+        f'{{"id":1,"name":"l","required":false,"type":{inner}}},{{"id":4,"name":"z","required":false,"type":{zoned}}}'
+    )
+    handle = {"tableSchemaJson": f'{{"type":"struct","schema-id":0,"fields":[{fields}]}}'}
+    (column,) = scan_columns(handle, ["l"], 3)
+    assert (str(column.type), column.as_stored) == ("array(timestamp)", False)
+    element = pa.field("element", pa.timestamp("ns"), metadata={"PARQUET:field_id": "3"})
+    source = pa.field("l", pa.list_(element), metadata={"PARQUET:field_id": "1"})
+    align = aligner(source, column.field)
+    assert align is not None
+    found = align(pa.array([[1_999, None], None], source.type))
+    assert found.to_pylist() == [[datetime(1970, 1, 1, microsecond=1), None], None]
+    assert scan_columns(handle, ["z"], 3) == "column z is of type list<timestamptz_ns>"

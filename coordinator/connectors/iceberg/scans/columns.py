@@ -29,7 +29,8 @@ from coordinator.kernels.schema import VARIANT_JSON
 from shared.plan.types import Type
 
 _PLAIN: tuple[type[IcebergType], ...] = (*PLAIN_TYPES, TimestamptzType, TimeType, UUIDType)
-_AS_OTHERS: Mapping[type[IcebergType], str] = {TimestampNanoType: "timestamp", TimestamptzNanoType: "timestamptz"}
+_AS_OTHERS = (TimestampNanoType, TimestamptzNanoType)
+_READ = {"variant": VARIANT_JSON, "timestamp_ns": "timestamp", "timestamptz_ns": "timestamptz"}
 """Types whose values are read as those of another: nanoseconds are cut to microseconds."""
 _LINEAGE = {"_row_id": ROW_ID, "_last_updated_sequence_number": LAST_UPDATED}
 PATHS = ("$path", "_file")
@@ -100,18 +101,16 @@ def cheapest_column(schema: Schema, sizes: Mapping[int, int]) -> ScanColumn | No
 def _column(field: Mapping[str, Any], type_: IcebergType) -> ScanColumn:
     leaves = tuple(_leaves(int(field["id"]), type_))
     varied = any(is_variant(part) for part in within(type_))
-    decoded = varied or any(is_spatial(part) for part in within(type_))
-    read = _as_read(field["type"]) if decoded else _AS_OTHERS.get(type(type_))
+    decoded = varied or any(is_spatial(part) or type(part) in _AS_OTHERS for part in within(type_))
+    read = _as_read(field["type"]) if decoded else None
     made = {**field, "required": False} if read is None else {**field, "required": False, "type": read}
     return ScanColumn(str(field["name"]), presto_type(type_), made, leaves, read is None, varied)
 
 
 def _as_read(stored: object) -> object:
     """A type of Iceberg's JSON as kernels read it, at any depth: geometries as binary, variants as JSON."""
-    if stored == "variant":
-        return VARIANT_JSON
     if isinstance(stored, str):
-        return "binary" if stored.startswith(("geometry", "geography")) else stored
+        return "binary" if stored.startswith(("geometry", "geography")) else _READ.get(stored, stored)
     if isinstance(stored, list):
         return [_as_read(part) for part in stored]
     if isinstance(stored, dict):
@@ -132,7 +131,7 @@ def readable(type_: IcebergType, *, nested: bool = False) -> bool:
         case _:
             if is_spatial(type_) or is_variant(type_):
                 return True
-            return isinstance(type_, PLAIN_TYPES if nested else _PLAIN) or (not nested and type(type_) in _AS_OTHERS)
+            return isinstance(type_, (*PLAIN_TYPES, TimestampNanoType) if nested else (*_PLAIN, *_AS_OTHERS))
 
 
 def _leaves(number: int, type_: IcebergType) -> Iterator[int]:
