@@ -75,11 +75,12 @@ def kind(process: psutil.Process, root: psutil.Process) -> str:
 
 
 def client(url: str, numbers: Iterator[int], limit: int, rate: float, counts: Counter[str]) -> None:
-    """Statement ``at`` is sent no sooner than ``at / rate`` seconds after the first; `rate` is infinite for no wait."""
+    """One statement each ``1 / rate`` seconds at most, also after slower ones; `rate` is infinite for no wait."""
     asking = StatementClient(url, "fuzz", "engine=EMBEDDED", limit=120)
-    begun = time.monotonic()
+    due = time.monotonic()
     while (at := next(numbers)) < limit:
-        time.sleep(max(0.0, begun + at / rate - time.monotonic()))
+        time.sleep(max(0.0, due - time.monotonic()))
+        due = max(due, time.monotonic()) + 1 / rate
         turn, place = divmod(at, len(STATEMENTS))
         sql = STATEMENTS[place].format(n=turn, m=turn % 50 + 1, k=0)
         answer = asking.ask(sql)
@@ -103,7 +104,7 @@ def run(
     make_tables(service, "fuzz")
     counts: Counter[str] = Counter()
     numbers = itertools.count()
-    arguments = [(service.url, numbers, limit, rate, counts) for _ in range(clients)]
+    arguments = [(service.url, numbers, limit, rate / clients, counts) for _ in range(clients)]
     threads = [threading.Thread(target=client, args=each) for each in arguments]
     for thread in threads:
         thread.start()
