@@ -213,6 +213,7 @@ class IcebergConnector:
             tables.unfinished.records,
             tables.open_writes.records,
             tables.open_commits.records,
+            tables.open_expiries.records,
         )
 
     def relation(self, scan: TableScanNode) -> Relation:

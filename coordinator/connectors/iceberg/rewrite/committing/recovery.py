@@ -17,6 +17,7 @@ from pyiceberg.table.snapshots import Snapshot
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.maintenance.shared_folders import tables_near
+from coordinator.connectors.iceberg.maintenance.unfinished_expiry import finish_later
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
@@ -31,6 +32,7 @@ from coordinator.connectors.iceberg.rewrite.committing.landed import (
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
+from coordinator.connectors.iceberg.tables.open_expiries import OpenExpiry
 from coordinator.connectors.iceberg.tables.uncommitted_metadata import names, never_landed, with_manifests
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
@@ -65,7 +67,8 @@ def recover(
     unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
     # Spark's own writes: the Spark that did them may need a moment to end.
     writes = [Recovered(w.id, w.schema, w.table, "POSTPONED") for w in catalog.late_writes.recover(end_write)]
-    return [*calls, *(_remove(catalog, entry) for entry in unfinished), *commits, *writes]
+    tables = [_remove(catalog, entry) for entry in unfinished]
+    return [*calls, *tables, *commits, *writes, *(_finished(catalog, each) for each in _expiries(catalog))]
 
 
 def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
@@ -87,6 +90,16 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
         return Recovered(commit.location, commit.schema, commit.table, "POSTPONED", error.message)
     catalog.open_commits.over(commit.location)
     return Recovered(commit.location, commit.schema, commit.table, outcome)
+
+
+def _expiries(catalog: TableCatalog) -> list[OpenExpiry]:
+    return catalog.open_expiries.open_entries()
+
+
+def _finished(catalog: TableCatalog, expiry: OpenExpiry) -> Recovered:
+    """In the background: it may have to read many manifests."""
+    finish_later(catalog, expiry)
+    return Recovered(expiry.id, expiry.schema, expiry.table, "POSTPONED")
 
 
 def _is_named(catalog: TableCatalog, commit: OpenCommit, table: Table | None) -> bool:
