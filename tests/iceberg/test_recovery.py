@@ -43,7 +43,7 @@ def kill(lake: Any, point: str) -> None:
 def test_a_call_waits_for_a_commit_to_its_table_however_that_is_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = JournalEntry("call", "lab", "DB", "Orders", "query", 1, (), "", datetime.now(UTC), "BEGUN")
     commit = Recovered("location", "db", "orders", "POSTPONED")
-    monkeypatch.setattr(recovery, "_recover_commit", lambda _catalog, _commit: commit)
+    monkeypatch.setattr(recovery, "recover_commit", lambda _catalog, _commit, **_named: commit)
     background = SimpleNamespace(later=lambda *_: None)
     catalog: Any = SimpleNamespace(
         work=SimpleNamespace(shared=None),

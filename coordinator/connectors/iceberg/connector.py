@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from coordinator.connectors.iceberg.procedures import distributed_procedures, ic
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
+from coordinator.connectors.iceberg.rewrite.committing.unknown_commits import settle_commit_later
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
@@ -79,6 +80,7 @@ class IcebergConnector(KeepsWork):
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.tables_of.work)
         self.tables_of.open_commits.check_call = self.journal.check
+        self.tables_of.open_commits.unsettled = partial(settle_commit_later, self.tables_of)
         watch_vanished(self.tables_of)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()

@@ -107,7 +107,8 @@ def _left(catalog: TableCatalog, journal: Journal) -> _Left:
 def _settle_all(catalog: TableCatalog, journal: Journal, left: _Left) -> tuple[list[Recovered], _Left]:
     """What became of each, and what has to wait."""
     # First: from then on, no commit of a coordinator that was only suspended can land.
-    commits = [_recover_commit(catalog, commit) for commit in left.commits]
+    may_be_sent = catalog.work.shared is not None
+    commits = [recover_commit(catalog, commit, may_be_sent=may_be_sent) for commit in left.commits]
     waiting = {_folded(each) for each in commits if each.outcome == "POSTPONED"}
     calls = [_recover(catalog, journal, entry, waiting) for entry in left.calls]
     tables = [_remove(catalog, entry) for entry in left.tables]
@@ -137,8 +138,11 @@ def _settle_again(catalog: TableCatalog, journal: Journal, left: _Left, pause: f
     _settle_later(catalog, journal, left, 2 * pause)
 
 
-def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
-    """The metadata file of a commit that was killed before the catalog named it goes, with what it alone names."""
+def recover_commit(catalog: TableCatalog, commit: OpenCommit, *, may_be_sent: bool) -> Recovered:
+    """The metadata file of a commit that was killed before the catalog named it goes, with what it alone names.
+
+    ``may_be_sent``: it is made one that the catalog refuses first.
+    """
     outcome: Literal["COMMITTED", "ABORTED"] = "COMMITTED"
     try:
         with mapped(f"{commit.schema}.{commit.table}"):
@@ -148,8 +152,8 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
                     delete_files(catalog.file_io(commit.location), [commit.location])
                     outcome = "ABORTED"
             elif table is not None and never_landed(table, commit.location, commit.base):
-                if catalog.work.shared is not None and not _bar(catalog, commit):
-                    return _recover_commit(catalog, commit)
+                if may_be_sent and not _bar(catalog, commit):
+                    return recover_commit(catalog, commit, may_be_sent=may_be_sent)
                 delete_files(table.io, with_manifests(table, commit.location, commit.base))
                 outcome = "ABORTED"
     except ProcessionError as error:
@@ -175,7 +179,8 @@ def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
     """
     table = catalog.open(commit.schema, commit.table)
     if table.metadata_location == commit.base:
-        refuse_late(table, commit.location.rpartition("/")[2])
+        with catalog.open_commits.settling():
+            refuse_late(table, commit.location.rpartition("/")[2])
     return never_landed(catalog.open(commit.schema, commit.table), commit.location, commit.base)
 
 
@@ -250,7 +255,8 @@ def settle(catalog: TableCatalog, entry: JournalEntry, *, may_land: bool, has_wa
         if not has_waited:
             return None
         *schema, name = table.name()
-        refuse_late(catalog.open(".".join(schema), name), entry.call_id)
+        with catalog.open_commits.settling():
+            refuse_late(catalog.open(".".join(schema), name), entry.call_id)
         table = catalog.open(".".join(schema), name)
         landed = landed_snapshot(table, entry.call_id)
     sweep(catalog.file_io(entry.metadata_directory) if table is None else table.io, entry, table, landed)
