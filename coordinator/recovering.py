@@ -14,6 +14,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.values.shared_work import SharesWork
 from shared.errors import ProcessionError
+from shared.spi.connector import Connector
 
 _log = structlog.get_logger("coordinator")
 
@@ -22,14 +23,22 @@ def open_catalogs(catalogs: Catalogs, spark: SparkEngine) -> None:
     """Reach every catalog once, and settle what calls of an earlier coordinator left open in it."""
     for name in catalogs.names():
         try:
-            connector = catalogs.connector(name)
-            connector.schemas()
-            recover: Callable[..., Iterable[object]] = getattr(connector, "recover", _nothing_to_recover)
-            for outcome in recover(partial(spark.end_earlier_write, name)):
-                _log.info("recovered", catalog=name, outcome=str(outcome))
+            _open(catalogs.connector(name), name, partial(spark.end_earlier_write, name))
         except ProcessionError as error:
-            # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
             _log.error("catalog cannot be reached", catalog=name, reason=error.message)
+
+
+def _open(connector: Connector, name: str, end_write: Callable[[str], bool]) -> None:
+    """Raises ProcessionError for an unreachable catalog, which must not keep the coordinator down: its work waits."""
+    try:
+        connector.schemas()
+    except ProcessionError:
+        later: Callable[..., None] = getattr(connector, "recover_later", _nothing_to_wait_for)
+        later(end_write)
+        raise
+    recover: Callable[..., Iterable[object]] = getattr(connector, "recover", _nothing_to_recover)
+    for outcome in recover(end_write):
+        _log.info("recovered", catalog=name, outcome=str(outcome))
 
 
 def close_catalogs(catalogs: Catalogs) -> None:
@@ -79,6 +88,10 @@ async def recovering(
 
 def _nothing_to_recover(_end_write: Callable[[str], bool]) -> Iterable[object]:
     return ()
+
+
+def _nothing_to_wait_for(_end_write: Callable[[str], bool]) -> None:
+    pass
 
 
 def _nothing_to_close() -> None:

@@ -45,6 +45,8 @@ def run(home: Path, options: argparse.Namespace) -> dict[str, object]:
                 break
             if options.operations and this.operation not in options.operations:
                 continue
+            if options.harms and str(this.harm).split()[0] not in options.harms:
+                continue
             log = [f"round {this.number}: {this}"]
             started = time.monotonic()
             outcome = play(stage, this, log)
@@ -53,8 +55,9 @@ def run(home: Path, options: argparse.Namespace) -> dict[str, object]:
             print("\n".join(log), flush=True)
     time.sleep(1)
     totals["processes_left"] = len(_processes_of(home))
-    names = ("rounds", "at_a_step", "with_deletes", "rows_wrong", "orphans", "double_commits", "unhealed")
-    return {"bench": "chaos", "seed": options.seed, **{name: totals[name] for name in (*names, "processes_left")}}
+    names = ("rounds", "at_a_step", "nobody_there", "with_deletes", "rows_wrong", "orphans", "double_commits")
+    found = {name: totals[name] for name in (*names, "unhealed", "processes_left")}
+    return {"bench": "chaos", "seed": options.seed, **found}
 
 
 @contextmanager
@@ -88,6 +91,7 @@ def figures(this: Round, outcome: Outcome) -> dict[str, int]:
         "double_commits": verdict.twice,
         "orphans": len(verdict.orphans),
         "unhealed": int(outcome.light is None) + int(outcome.heavy is None),
+        "nobody_there": int(outcome.done.startswith("no ")),
     }
 
 
@@ -97,6 +101,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--operations", nargs="*", help="only rounds of these")
+    parser.add_argument("--harms", nargs="*", help="only rounds of these, by their first word")
     parser.add_argument("--log", type=Path, help="where the service's log is kept")
     options = parser.parse_args()
     for noisy in ("werkzeug", "pyiceberg"):  # requests to the store, and races that appends lose

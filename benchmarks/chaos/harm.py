@@ -20,7 +20,7 @@ _PARTS: dict[str, Callable[[str], bool]] = {
     "spark": lambda line: "SparkConnectServer" in line and "guard.py" not in line,
     "python worker": lambda line: "pyspark" in line and "daemon" in line,
     "planner": lambda line: "validation" in line or "spawn_main" in line or "forkserver" in line,
-    "sidecar": lambda line: "-m sidecar" in line and "guard.py" not in line,
+    "sidecar": lambda line: "-m sidecar " in line and "guard.py" not in line,
     "converter": lambda line: "sidecar.velox" in line or "sidecar/velox" in line or "sidecar.child" in line,
     "embedded worker": lambda line: line.startswith("sql-embedded "),
     "local worker": lambda line: line.startswith("sql-local "),

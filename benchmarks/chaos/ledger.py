@@ -40,6 +40,14 @@ class Ledger:
             if not sure:
                 self.unknown.append(frozenset((row,)))
 
+    def drop(self, ids: set[int], *, sure: bool) -> None:
+        """Rows were deleted together, or nobody knows whether they were."""
+        with self._lock:
+            gone = ids & self.promised
+            self.promised -= gone
+            if not sure:
+                self.unknown.append(frozenset(gone))
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from benchmarks.chaos.harm import Harm, do
 from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
 from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
 from benchmarks.chaos.store import Store
-from benchmarks.chaos.tables import FILES, Lake, leave_strays, make_table
+from benchmarks.chaos.tables import FILES, Lake, leave_history, leave_strays, make_table, misread
 from benchmarks.chaos.writers import SparkWriter, appending
 from benchmarks.fuzz.client import Answer, StatementClient
 from tests.e2e.service import Service, start_service
@@ -33,12 +34,20 @@ OPERATIONS = {
     "expire": "CALL {c}.system.expire_snapshots('db', '{t}', TIMESTAMP '2039-01-01 00:00:00.000', 1)",
     "orphans": "CALL {c}.system.remove_orphan_files('db', '{t}')",
     "insert": "INSERT INTO {t} SELECT id + 1000000, text FROM {t} WHERE id < 1000000",
-    "merge": "MERGE INTO {t} AS x USING (SELECT id + 2000000 AS k, text FROM {t} WHERE id < 1000000) s ON x.id = s.k "
-    "WHEN NOT MATCHED THEN INSERT (id, text) VALUES (s.k, s.text)",
+    "merge": "MERGE INTO {t} AS x USING (SELECT id + 2000000 AS k, text FROM {t} WHERE id < 1000000 "
+    "UNION ALL SELECT id, text FROM {t} WHERE id % 5 = 0 AND id < 1000000) s ON x.id = s.k "
+    "WHEN MATCHED THEN UPDATE SET text = s.text WHEN NOT MATCHED THEN INSERT (id, text) VALUES (s.k, s.text)",
+    "update": "UPDATE {t} SET text = upper(text) WHERE id % 5 = 0",
+    "delete": "DELETE FROM {t} WHERE id % 5 = 0 AND id < 1000000",
     "ctas": "CREATE TABLE {t}_made AS SELECT a.id, a.text FROM {t} a",
-    "late": "SELECT id, text FROM {t} ORDER BY text, id LIMIT 100",
+    "late": "SELECT id, text FROM {t} ORDER BY id % 9973, id LIMIT 100",
+    "late scan": "SELECT id, text FROM {t} ORDER BY id % 9973, id LIMIT 60000",
 }
 CALLS = frozenset({"rewrite", "sort", "partial progress", "expire", "orphans"})
+LATE = frozenset({"late", "late scan"})
+"""Reads that fetch ``text`` in a second pass: of few rows the coordinator, of many Spark's executors."""
+_IN_TWO_PASSES = "engine=SPARK,global_late_materialization_cost_based=false"
+"""One pass would cost less over tables of this size."""
 ADDED = {"insert": 1_000_000, "merge": 2_000_000}
 """From which id on an operation adds a row for each that was there at first."""
 
@@ -102,6 +111,8 @@ def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
         table = make_table(lake, name, this.rows, ledger)
         if this.operation == "orphans" and not this.of_the_store:
             leave_strays(table)
+        if this.operation == "expire":
+            leave_history(table)
         wake(stage.service)
         place = place_of(stage.service, lake.catalog, table)
         beside.enter_context(appending(lake, name, ledger, log))
@@ -112,6 +123,8 @@ def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
         _enter(ledger, this, answer)
         light, heavy = healed(stage.service, "", 10), healed(stage.service, "engine=SPARK", 60)
         verdict = _settled(table, ledger)
+        if this.operation in LATE:
+            verdict = replace(verdict, wrong=verdict.wrong + misread(answer.rows, this.rows))
     said = "done" if answer.error is None else f"{answer.error[0]}: {answer.error[2][:150]}"
     return Outcome(verdict, said, done, light, heavy, met)
 
@@ -120,7 +133,7 @@ def _harmed(stage: Stage, this: Round, place: Place) -> tuple[Answer, str, bool]
     """The operation's answer, what was done meanwhile, and whether that was at the step."""
     answers: list[Answer] = []
     over = threading.Event()
-    client = StatementClient(stage.service.url, "db", "engine=SPARK" if this.operation == "late" else "", limit=240)
+    client = StatementClient(stage.service.url, "db", _IN_TWO_PASSES if this.operation in LATE else "", limit=240)
     sql = OPERATIONS[this.operation].format(c=place.catalog, t=f"{place.catalog}.db.{place.table.name()[-1]}")
     if this.operation in CALLS:
         sql = OPERATIONS[this.operation].format(c=place.catalog, t=place.table.name()[-1])
@@ -158,6 +171,8 @@ def _data(table: Table) -> Path:
 
 def _enter(ledger: Ledger, this: Round, answer: Answer) -> None:
     """What the operation added: a row for each that was there, which nobody knows of those that were deleted."""
+    if this.operation == "delete":
+        ledger.drop({row for row in range(FILES * this.rows) if row % 5 == 0}, sure=answer.error is None)
     if this.operation not in ADDED:
         return
     first = ADDED[this.operation]
@@ -210,8 +225,8 @@ def rounds(seed: int, count: int) -> list[Round]:
     chance = random.Random(seed)
     harms = [
         *(Harm("kill", whom) for whom in ("coordinator", "spark", "python worker", "planner", "sidecar", "converter")),
-        *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "coordinator")),
-        *(Harm("stop", whom, 8) for whom in ("sidecar", "planner")),
+        *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "coordinator", "embedded worker")),
+        *(Harm("stop", whom, 8) for whom in ("sidecar", "planner", "converter")),
         *(
             Harm("kill", "embedded worker"),
             Harm("kill", "local worker"),
@@ -226,7 +241,10 @@ def rounds(seed: int, count: int) -> list[Round]:
     chance.shuffle(harms)
     operations = list(OPERATIONS)
     chance.shuffle(operations)
-    return [_round(n, operations[n % len(operations)], harms[n % len(harms)], chance) for n in range(count)]
+    each = math.lcm(len(operations), len(harms))  # from then on the same would meet again
+    return [
+        _round(n, operations[n % len(operations)], harms[(n + n // each) % len(harms)], chance) for n in range(count)
+    ]
 
 
 def _round(number: int, operation: str, harm: Harm, chance: random.Random) -> Round:

@@ -21,9 +21,10 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "rewrite": REWRITE_STEPS,
     "sort": REWRITE_STEPS,
     "partial progress": REWRITE_STEPS,
-    "insert": ("recorded", "writing", "manifests", "landed"),
-    "merge": ("recorded", "writing", "manifests", "landed"),
+    **dict.fromkeys(("insert", "merge", "update", "delete"), ("recorded", "writing", "manifests", "landed")),
     "ctas": ("unfinished", "filled"),
+    "late": ("running",),
+    "late scan": ("running",),
     "expire": ("deleting",),
     "orphans": ("deleting",),
 }
@@ -57,6 +58,9 @@ class Place:
                 return bool(self._own_snapshots())
             case "deleting":
                 return bool(self.files - files_under(self.table, "data") - files_under(self.table, "metadata"))
+            case "running":
+                name = self.table.name()[-1]
+                return any(q["state"] == "RUNNING" and name in q["query"] for q in self.service.get("/v1/query"))
             case other:
                 raise ValueError(other)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
@@ -18,6 +20,7 @@ from tests.e2e.service import Service
 
 FILES = 6
 _STRAYS = 3_000
+_HISTORY, _GONE = 40, 9_000_000
 _ROW_DELETES = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
 
 
@@ -52,6 +55,25 @@ def make_table(lake: Lake, name: str, rows: int, ledger: Ledger) -> Table:
         table.append(part(number * rows, rows))
         ledger.promise(range(number * rows, (number + 1) * rows))
     return table
+
+
+def misread(rows: Iterable[tuple[Any, ...]], count: int) -> int:
+    """How many of the rows have another text than they were written with, ``count`` of them in each file."""
+    texts: dict[int, pa.Table] = {}
+    wrong = 0
+    for number, text in rows:
+        first, size = (number // count * count, count) if number < FILES * count else (number // 10 * 10, 10)
+        if first not in texts:
+            texts[first] = part(first, size)["text"]
+        wrong += texts[first][number - first].as_py() != text
+    return wrong
+
+
+def leave_history(table: Table) -> None:
+    """Snapshots with files that the newest one does not need, for a call to expire."""
+    for number in range(_HISTORY):
+        table.append(part(_GONE + number, 1))
+    table.delete(f"id >= {_GONE}")
 
 
 def leave_strays(table: Table) -> None:

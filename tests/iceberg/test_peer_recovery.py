@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from coordinator.cluster.store import ClusterStore, Node
 from coordinator.cluster.work import ClusterWork
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.iceberg.failures import NotCommittedError
+from coordinator.connectors.iceberg.maintenance import unfinished_expiry
 from coordinator.connectors.iceberg.manifests import metadata_files
+from coordinator.connectors.iceberg.procedures import expire_snapshots
 from coordinator.connectors.iceberg.rewrite.committing import one_rewrite, recovery
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.tables import ddl, late_writes
@@ -33,7 +35,7 @@ from tests.iceberg.test_rest_catalog import over_rest
 
 pytestmark = pytest.mark.slow
 EMPTY = TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {})
-WORK = ("rewrite_calls", "unfinished_tables", "open_writes", "open_commits")
+WORK = ("rewrite_calls", "unfinished_tables", "open_writes", "open_commits", "open_expiries")
 
 
 def numbers(start: int, count: int = 50) -> pa.Table:
@@ -376,6 +378,25 @@ def test_a_write_of_a_dead_coordinators_spark_is_cleaned_by_another(pair: Pair) 
     eventually(lambda: not left.exists() and not pair.open())
     assert asked == [write.id]
     assert pair.lake.orphans("t") == set()
+
+
+def test_an_expiry_that_was_cut_off_is_finished_by_another(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pair.lake.rows("t")
+    pair.lake.rewrite("t", {"rewrite-all": "true"})
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patch:
+        patch.setattr(unfinished_expiry, "finish_later", lambda *_: None)
+        patch.setattr(expire_snapshots, "delete_all", die)
+        pair.lake.call("expire_snapshots", schema="db", table_name="t", older_than=datetime(2100, 1, 1))
+    assert (len(pair.lake.orphans("t")) > 6, pair.open(), pair.settle()) == (True, 1, [])
+    pair.end_first()
+    (found,) = pair.settle()
+    assert (found.table, found.outcome) == ("t", "POSTPONED")
+    eventually(lambda: not pair.open())
+    assert (pair.lake.orphans("t"), pair.lake.rows("t")) == (set(), rows)
 
 
 def test_a_table_that_was_being_filled_goes_and_gets_no_name(pair: Pair) -> None:

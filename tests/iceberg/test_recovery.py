@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,8 +43,12 @@ def kill(lake: Any, point: str) -> None:
 def test_a_call_waits_for_a_commit_to_its_table_however_that_is_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = JournalEntry("call", "lab", "DB", "Orders", "query", 1, (), "", datetime.now(UTC), "BEGUN")
     commit = Recovered("location", "db", "orders", "POSTPONED")
-    monkeypatch.setattr(recovery, "_recover_commit", lambda _catalog, _commit: commit)
+    monkeypatch.setattr(recovery, "recover_commit", lambda _catalog, _commit, **_named: commit)
+    background = SimpleNamespace(later=lambda *_: None)
     catalog: Any = SimpleNamespace(
+        work=SimpleNamespace(shared=None),
+        background=background,
+        open_expiries=SimpleNamespace(open_entries=list),
         open_commits=SimpleNamespace(open_entries=lambda: [None]),
         unfinished=SimpleNamespace(open_entries=list),
         late_writes=SimpleNamespace(recover=lambda _end: []),
@@ -52,6 +57,48 @@ def test_a_call_waits_for_a_commit_to_its_table_however_that_is_spelled(monkeypa
     journal: Any = SimpleNamespace(open_entries=lambda _catalog: [entry])
     found, _ = recover(catalog, journal)
     assert (found.outcome, found.problem) == ("POSTPONED", "a commit to the table is not settled yet")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("point", "answers_at_the_start"), [("before-commit", True), ("staged-delete", False), ("staged-table", False)]
+)
+def test_what_waits_for_the_catalog_is_settled_when_it_answers(
+    lake: Any, table: str, point: str, answers_at_the_start: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be away from the start on, or from the moment that its tables are asked for."""
+    before, files = lake.rows(table), lake.files("")
+    kill(lake, point)
+    catalog, pauses = lake.connector.tables_of, list[float]()
+    load, later = type(lake.other).load_table, catalog.background.later
+
+    def soon(seconds: float, name: str, step: Callable[[], None]) -> None:
+        pauses.append(seconds)
+        later(0.05, name, step)
+
+    def away(*_: object) -> None:
+        raise ConnectionError("connection refused")
+
+    monkeypatch.setattr(catalog.background, "later", soon)
+    catalog.late_files._quiet_seconds = 0.2
+    monkeypatch.setattr(type(lake.other), "load_table", away)
+    if answers_at_the_start:
+        outcomes = recover(catalog, lake.connector.journal)
+        assert {each.outcome for each in outcomes} == {"POSTPONED"}
+    else:
+        lake.connector.recover_later(lambda _: True)
+    deadline = time.monotonic() + 20
+    while len(pauses) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    monkeypatch.setattr(type(lake.other), "load_table", load)
+    while lake.files("") != files:
+        assert time.monotonic() < deadline, lake.files("") - files
+        time.sleep(0.02)
+    assert lake.rows(table) == before
+    assert pauses[:3] == [10.0, 20.0, 40.0]
+    lake.connector.close()
+    lake.connector = lake.connect()
+    assert [each for each in lake.connector.recover() if each.outcome != "ABORTED"] == []
 
 
 @pytest.mark.slow

@@ -9,8 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlalchemy.orm import Session
 
-from coordinator.connectors.iceberg.rewrite.committing import unknown_outcomes
+from coordinator.connectors.iceberg.manifests import metadata_files
+from coordinator.connectors.iceberg.rewrite.committing import unknown_commits, unknown_outcomes
+from coordinator.connectors.iceberg.rewrite.committing.recovery import recover_commit
+from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
 from shared.errors import ErrorCode, ProcessionError
 
 pytestmark = pytest.mark.slow
@@ -124,3 +128,82 @@ def test_a_conversion_is_settled_once_the_catalog_answers(
     assert {file for file in lake.orphans("t") if entry.call_id in file} == set()
     lake.rewrite("t", {"rewrite-all": "true"})
     assert {row[0] for row in lake.rows("t")} == set(range(30)) - {3}
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_the_files_of_a_commit_that_did_not_land_go_without_a_restart(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, landed: bool
+) -> None:
+    """Its metadata file was written; the answer of the catalog's database got lost."""
+    lake.create("t", [day(0)])
+    files, answers, catalog = lake.files("t"), list[bool](), lake.connector.tables_of
+    commit = Session.commit
+
+    def lost(session: Session) -> None:
+        if answers:
+            return commit(session)
+        answers.append(True)
+        if landed:
+            commit(session)
+        raise ConnectionError("connection reset by peer")
+
+    monkeypatch.setattr(unknown_commits, "_PAUSE_SECONDS", 0.3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "commit", lost)
+        with pytest.raises(ProcessionError):
+            lake.call("set_table_property", schema="db", table_name="t", key="owner", value="me")
+        (left,) = lake.files("t") - files
+    deadline = time.monotonic() + 20
+    while catalog.open_commits.records.row({"location": f"{lake.table('t').location()}/{left}"}) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert (lake.table("t").properties.get("owner"), left in lake.files("t")) == ("me" if landed else None, landed)
+    assert {file for file in lake.orphans("t") if file == left} == set()
+    assert lake.rows("t") == [(row["id"], row["day"]) for row in day(0).to_pylist()]
+
+
+def test_a_metadata_file_that_could_not_be_written_leaves_nothing_to_settle(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create("t", [day(0)])
+    files, catalog, told = lake.files("t"), lake.connector.tables_of, list[object]()
+    write = metadata_files.write_metadata
+
+    def full(metadata: Any, io: Any, location: str) -> None:
+        write(metadata, io, location)
+        raise OSError(28, "No space left on device")
+
+    catalog.open_commits.unsettled = told.append
+    with monkeypatch.context() as patch:
+        patch.setattr(metadata_files, "write_metadata", full)
+        with pytest.raises(ProcessionError, match="No space left"):
+            lake.call("set_table_property", schema="db", table_name="t", key="owner", value="me")
+    assert (lake.files("t"), catalog.open_commits.open_entries(), told) == (files, [], [])
+
+
+def test_what_settles_a_commit_and_is_lost_as_well_begins_nothing_more(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try would otherwise leave another commit to settle."""
+    lake.create("t", [day(0)])
+    catalog, told = lake.connector.tables_of, list[OpenCommit]()
+    commit = Session.commit
+
+    def lost(_session: Session) -> None:
+        raise ConnectionError("connection reset by peer")
+
+    catalog.open_commits.unsettled = told.append
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "commit", lost)
+        with pytest.raises(ProcessionError):
+            lake.call("set_table_property", schema="db", table_name="t", key="owner", value="me")
+        assert len(told) == 1
+        for _ in range(2):
+            assert recover_commit(catalog, told[0], may_be_sent=True).waits
+        assert len(told) == 1
+    assert Session.commit is commit
+    assert recover_commit(catalog, told[0], may_be_sent=True).outcome == "ABORTED"
+    lake.connector.close()
+    lake.connector = lake.connect()
+    lake.connector.recover()
+    assert (lake.orphans("t"), lake.connector.tables_of.open_commits.open_entries()) == (set(), [])

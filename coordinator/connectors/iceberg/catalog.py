@@ -43,6 +43,7 @@ from coordinator.connectors.iceberg.table_words import check_settable, distrust_
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommits
+from coordinator.connectors.iceberg.tables.open_expiries import OpenExpiries
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace
@@ -76,6 +77,7 @@ class TableCatalog:
         self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time, self.background)
         self.open_commits = OpenCommits(self.work)
         self.open_writes = OpenWrites(self.work)
+        self.open_expiries = OpenExpiries(self.work)
         quiet = settings.unfinished_quiet_time
         self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED, self.background)
         self.first_looks: dict[str, float] = {}
@@ -83,6 +85,9 @@ class TableCatalog:
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
         """Told of a table that was unregistered: its name may become another table's."""
         self._catalog: Catalog | None = None
+        self._connecting = threading.Lock()
+        self._failures = 0
+        self._last_failure: Exception | None = None
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -272,9 +277,20 @@ class TableCatalog:
         return None if same is None else _read(catalog, same)
 
     def _connected(self) -> Catalog:
-        with self._lock:
+        """Those that wait while one tries in vain have its error: they do not wait for one time-out after the other."""
+        if self._catalog is not None:
+            return self._catalog
+        before = self._failures
+        with self._connecting:
             if self._catalog is None:
-                self._catalog = _connect(self.settings, self.open_commits)
+                if self._last_failure is not None and self._failures != before:
+                    raise self._last_failure
+                try:
+                    self._catalog = _connect(self.settings, self.open_commits)
+                except Exception as error:
+                    self._failures, self._last_failure = self._failures + 1, error
+                    raise
+                self._last_failure = None
             return self._catalog
 
 

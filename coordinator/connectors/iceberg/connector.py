@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from coordinator.connectors.iceberg.procedures import distributed_procedures, ic
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
-from coordinator.connectors.iceberg.rewrite.committing.recovery import Recovered, recover
+from coordinator.connectors.iceberg.rewrite.committing.unknown_commits import settle_commit_later
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
@@ -39,17 +39,15 @@ from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables import ddl, writing
 from coordinator.connectors.iceberg.tables.definitions import schema_definition, table_definition
-from coordinator.connectors.iceberg.tables.shared_records import share, take_over
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.tables.targets import target_of
 from coordinator.connectors.iceberg.tables.vanished import watch_vanished
-from coordinator.connectors.iceberg.tables.work_records import WorkRecords
 from coordinator.connectors.iceberg.tables.write_audit import PROPERTIES as WAP_PROPERTIES
 from coordinator.connectors.iceberg.tables.write_audit import branch_to_read
+from coordinator.connectors.iceberg.unfinished_work import KeepsWork
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from coordinator.kernels.file_scan import FileScan, scan_reader
-from coordinator.values.shared_work import SharedWork
 from coordinator.vocabulary.session_properties import SessionProperty
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
@@ -73,7 +71,7 @@ from shared.spi.table_statistics import TableStatistics, ValueRange
 from shared.spi.table_writes import TableWrite, WriteContext
 
 
-class IcebergConnector:
+class IcebergConnector(KeepsWork):
     """One Iceberg catalog in one process. Making one opens nothing; the catalog is reached on first use."""
 
     def __init__(self, catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> None:
@@ -82,6 +80,7 @@ class IcebergConnector:
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.tables_of.work)
         self.tables_of.open_commits.check_call = self.journal.check
+        self.tables_of.open_commits.unsettled = partial(settle_commit_later, self.tables_of)
         watch_vanished(self.tables_of)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
@@ -174,46 +173,6 @@ class IcebergConnector:
             return None
         with mapped(f"{schema}.{table}"):
             return table_state(self.catalog, schema, table, found, now, retention)
-
-    def recover(self, end_write: Callable[[str], bool] = lambda _write_id: True) -> Sequence[Recovered]:
-        """Finish or undo what a dead coordinator left open; to be called once at start.
-
-        ``end_write`` is asked, later, whether the engine commits nothing any more of a write that was open. With a
-        shared journal it is to be called again and again: what others that ended left open is this one's then.
-        """
-        take_over(self.tables_of.work, self._records)
-        return recover(self.tables_of, self.journal, end_write)
-
-    def close(self) -> None:
-        """End what runs in the background; what it left open is for the next start. Blocks for a moment."""
-        self.tables_of.background.end()
-
-    def share_work(self, shared: SharedWork) -> None:
-        """Keep the journal in a database that several coordinators share. Raises ProcessionError.
-
-        A catalog in an SQLite file is one coordinator's, and stays with it.
-        """
-        if not self.settings.is_file:
-            share(self.tables_of.work, self._records, shared)
-
-    @property
-    def shares_work(self) -> bool:
-        """Whether other coordinators may take over what this one leaves open, and it theirs."""
-        return self.tables_of.work.shared is not None
-
-    def refuse_commits(self) -> bool:
-        """Other coordinators may take this one for gone: no write that is under way commits. False: ask again."""
-        return not self.shares_work or self.tables_of.late_writes.refuse_commits()
-
-    @property
-    def _records(self) -> tuple[WorkRecords, ...]:
-        tables = self.tables_of
-        return (
-            self.journal.records,
-            tables.unfinished.records,
-            tables.open_writes.records,
-            tables.open_commits.records,
-        )
 
     def relation(self, scan: TableScanNode) -> Relation:
         handle = scan.table.connectorHandle

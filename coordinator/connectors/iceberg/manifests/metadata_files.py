@@ -50,6 +50,9 @@ class CommitRecord(Protocol):
     def check(self, location: str | None, calls: Collection[str]) -> None:
         """Right before the catalog is asked for a commit, of ``calls`` if those are said: raises when it must not."""
 
+    def unknown(self, location: str) -> None:
+        """Nobody can say whether the catalog names the file, of a commit that no call settles."""
+
     def over(self, location: str) -> None:
         """The catalog names the file, or it is gone."""
 
@@ -74,6 +77,7 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
                 write_metadata(metadata, io, metadata_path)
             if under_way.recorded:
                 record.check(metadata_path, under_way.calls)
+            under_way.is_asked = True
 
         catalog._write_metadata = write  # type: ignore[method-assign]
         catalog.commit_table = _tidy(catalog.commit_table, under_way, record)  # type: ignore[method-assign]
@@ -83,17 +87,17 @@ def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
 
 def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRecord) -> Callable[..., T]:
     def tidy_commit(*arguments: object, **named: object) -> T:
-        under_way.file, under_way.recorded = None, False
+        under_way.file, under_way.recorded, under_way.is_asked = None, False, False
         under_way.table = _name_of(arguments)
         under_way.calls = _calls_of(arguments)
         try:
             answer = commit(*arguments, **named)
-        except NOT_LANDED:
-            if under_way.file is not None:
-                io, location = under_way.file
-                with suppress(OSError):
-                    io.delete(location)
-                    _over(under_way, record)
+        except Exception as error:
+            # What fails before the catalog is asked, as on a full disk, has certainly not landed either.
+            if isinstance(error, NOT_LANDED) or not under_way.is_asked:
+                _remove(under_way, record)
+            elif under_way.recorded and not under_way.calls:
+                record.unknown(under_way.file[1])
             raise
         _over(under_way, record)
         return answer
@@ -126,6 +130,15 @@ def _calls_of(arguments: Sequence[object]) -> list[str]:
     added = [update.snapshot.summary for update in updates if isinstance(update, AddSnapshotUpdate)]
     found = (None if summary is None else summary.additional_properties.get(CALL_ID) for summary in added)
     return [call_id for call_id in found if call_id is not None]
+
+
+def _remove(under_way: threading.local, record: CommitRecord) -> None:
+    if under_way.file is not None:
+        io, location = under_way.file
+        with suppress(OSError):
+            with suppress(FileNotFoundError):  # it could not even be begun
+                io.delete(location)
+            _over(under_way, record)
 
 
 def _over(under_way: threading.local, record: CommitRecord) -> None:

@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.instants import from_millis, to_millis
 from coordinator.connectors.iceberg.maintenance.expiry import Expired, Limits, expiry_updates, same_references, select
 from coordinator.connectors.iceberg.maintenance.file_deletion import concurrent_deletes, delete_all
+from coordinator.connectors.iceberg.maintenance.unfinished_expiry import RecordedExpiry
 from coordinator.connectors.iceberg.maintenance.unreachable import (
     FileKind,
     Reachability,
@@ -89,9 +90,9 @@ DECLARATION = ProcedureDeclaration(
     "older_than => TIMESTAMP '2026-11-01 00:00:00')",
     notes="Branches and tags keep their snapshots unless they are past their own age. Table properties "
     "history.expire.max-snapshot-age-ms, min-snapshots-to-keep and max-ref-age-ms set other defaults. Ids of snapshots "
-    "that are gone already are no error. First the table forgets, then the files are deleted: what a crash leaves "
-    "behind, remove_orphan_files takes. Where there are more than 256 MB of manifests, Iceberg's own procedure reads "
-    "them in Spark.",
+    "that are gone already are no error. First the table forgets, then the files are deleted: a call that is "
+    "cut off is finished in the background, and by the next start. Where there are more than 256 MB of manifests, "
+    "Iceberg's own procedure reads them in Spark, and remove_orphan_files takes what it leaves when it is cut off.",
 )
 
 
@@ -106,12 +107,15 @@ def answer(call: Call[Arguments]) -> Rows:
     first.found.read_manifests(_progress(call, "reading manifests"))
     if call.arguments.dry_run:
         return _dry_run(table, first, limits)
-    done = _commit(call, first, limits)
-    if not done.expired:
-        return [[0] * len(_COUNTS)]
-    # What others committed meanwhile may need files that only expired snapshots needed before.
-    done.found.keep_more(call.catalog.open(call.schema, call.table).metadata)
-    return [_deleted(call, table, done.found.unneeded(), at_once)]
+    recorded = RecordedExpiry(call.catalog, call.schema, call.table)
+    with recorded.finished_later():
+        done = _commit(call, first, limits, recorded)
+        counts = [0] * len(_COUNTS)
+        if done.expired:
+            # What others committed meanwhile may need files that only expired snapshots needed before.
+            done.found.keep_more(call.catalog.open(call.schema, call.table).metadata)
+            counts = _deleted(call, table, done.found.unneeded(), at_once)
+    return [counts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ def _plan(call: Call[Arguments], table: Table, limits: Limits) -> _Plan:
     return _Plan(expired, reachability(table, expired))
 
 
-def _commit(call: Call[Arguments], first: _Plan, limits: Limits) -> _Plan:
+def _commit(call: Call[Arguments], first: _Plan, limits: Limits, recorded: RecordedExpiry) -> _Plan:
     """Let the table forget; the plan that landed. Files are read again only where another writer changed what goes."""
     latest = first
 
@@ -139,6 +143,8 @@ def _commit(call: Call[Arguments], first: _Plan, limits: Limits) -> _Plan:
         else:
             latest.found.keep_more(table.metadata, expired)
         call.context.check_cancelled()
+        if expired.snapshots:
+            recorded.begin(table, expired)
         used = used_by(table.metadata, expired, latest.found) if call.arguments.clean_expired_metadata else None
         return Change(latest, expiry_updates(table.metadata, expired, used), tuple(same_references(table)))
 

@@ -6,7 +6,9 @@ The catalog names it in a second step; a coordinator that is killed in between l
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -48,7 +50,11 @@ class OpenCommits:
         self.records = WorkRecords(place, _COMMITS)
         self.check_call: Callable[[str], None] = lambda _call_id: None
         """Raises when the call of an id, which is about to commit, is another coordinator's by now."""
+        self.unsettled: Callable[[OpenCommit], None] = lambda _commit: None
+        """Told of a commit of which nobody knows whether it landed."""
         self._catalog = place.catalog
+        self._under_way: dict[str, OpenCommit] = {}
+        self._here = threading.local()
 
     def begun(self, table: tuple[str, ...], location: str, base: str) -> bool:
         """Implements ``CommitRecord``: what is below a folder made for one table goes with that."""
@@ -62,7 +68,27 @@ class OpenCommits:
             "base": base,
         }
         self.records.add(row)
+        self._under_way[location] = OpenCommit(location, row["schema_name"], row["table_name"], base)
         return True
+
+    def unknown(self, location: str) -> None:
+        """Implements ``CommitRecord``: a table's first file is for the next start."""
+        commit = self._under_way.pop(location, None)
+        if commit is not None and commit.base and not getattr(self._here, "settles", False):
+            self.unsettled(commit)
+
+    @contextmanager
+    def settling(self) -> Iterator[None]:
+        """Around a commit of this thread that settles others: what it leaves itself is for the next start alone."""
+        self._here.settles = True
+        try:
+            yield
+        finally:
+            self._here.settles = False
+
+    def is_mine(self, location: str) -> bool:
+        """Whether no other coordinator has it, or has settled it. Raises NotCommittedError where that is unknown."""
+        return self.records.is_mine({"location": location})
 
     def check(self, location: str | None, calls: Collection[str]) -> None:
         """Implements ``CommitRecord``."""
@@ -73,6 +99,7 @@ class OpenCommits:
 
     def over(self, location: str) -> None:
         """Implements ``CommitRecord``: what cannot be forgotten now is looked at again at the next start."""
+        self._under_way.pop(location, None)
         try:
             self.records.settle({"location": location})
         except sa.exc.SQLAlchemyError as error:

@@ -17,7 +17,11 @@ def _first(connection: sa.Connection) -> None:
     SHARED.create_all(connection, [SHARED.tables[name] for name in names])
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first,)
+def _second(connection: sa.Connection) -> None:
+    SHARED.create_all(connection, [SHARED.tables["work_open_expiries"]])
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second)
 """In their order."""
 _LOCK = 0x70726F65
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, timedelta
+from functools import partial
 from typing import Literal
 
 from pyiceberg.io import FileIO
@@ -17,6 +18,7 @@ from pyiceberg.table.snapshots import Snapshot
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.maintenance.shared_folders import tables_near
+from coordinator.connectors.iceberg.maintenance.unfinished_expiry import finish_later
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
@@ -37,6 +39,7 @@ from shared.errors import ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _WORKERS_GONE_SECONDS = 10.0
+_LONGEST_PAUSE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +52,97 @@ class Recovered:
     outcome: Literal["COMMITTED", "ABORTED", "POSTPONED"]
     problem: str = ""
 
+    @property
+    def waits(self) -> bool:
+        """Whether it is to be tried again; what is postponed without a problem goes on by itself."""
+        return self.outcome == "POSTPONED" and self.problem != ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What earlier coordinators left open, as the journal has it before this one begins anything."""
+
+    commits: tuple[OpenCommit, ...]
+    calls: tuple[JournalEntry, ...]
+    tables: tuple[UnfinishedTable, ...]
+
 
 def recover(
     catalog: TableCatalog, journal: Journal, end_write: Callable[[str], bool] = lambda _write_id: True
 ) -> list[Recovered]:
     """Close every open entry of the journal; to be called at start, before any call of this coordinator begins.
 
-    Of a database that several share only what this coordinator took over is open here: that may be done at any time.
+    Of a database that several share only what this coordinator took over is open here: that may be done at any time,
+    and is to be done again for what is postponed. A coordinator alone does that by itself.
     ``end_write`` tells whether the engine commits nothing any more of a write that an earlier process began.
     """
-    # First: from then on, no commit of a coordinator that was only suspended can land.
-    commits = [_recover_commit(catalog, commit) for commit in catalog.open_commits.open_entries()]
-    waiting = {_folded(each) for each in commits if each.outcome == "POSTPONED"}
-    calls = [_recover(catalog, journal, entry, waiting) for entry in journal.open_entries(catalog.settings.catalog)]
-    unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
+    outcomes, postponed = _settle_all(catalog, journal, _left(catalog, journal))
+    if catalog.work.shared is None:
+        _settle_later(catalog, journal, postponed)
+    return [*outcomes, *_in_the_background(catalog, end_write)]
+
+
+def recover_later(catalog: TableCatalog, journal: Journal, end_write: Callable[[str], bool]) -> None:
+    """The same at a start at which the catalog is away; returns at once. Coordinators that share do it anyway."""
+    if catalog.work.shared is None:
+        _settle_later(catalog, journal, _left(catalog, journal))
+        _in_the_background(catalog, end_write)
+
+
+def _in_the_background(catalog: TableCatalog, end_write: Callable[[str], bool]) -> list[Recovered]:
     # Spark's own writes: the Spark that did them may need a moment to end.
     writes = [Recovered(w.id, w.schema, w.table, "POSTPONED") for w in catalog.late_writes.recover(end_write)]
-    return [*calls, *(_remove(catalog, entry) for entry in unfinished), *commits, *writes]
+    expiries = catalog.open_expiries.open_entries()
+    for expiry in expiries:
+        finish_later(catalog, expiry)  # many manifests may have to be read
+    return [*writes, *(Recovered(each.id, each.schema, each.table, "POSTPONED") for each in expiries)]
 
 
-def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
-    """The metadata file of a commit that was killed before the catalog named it goes, with what it alone names."""
+def _left(catalog: TableCatalog, journal: Journal) -> _Left:
+    unfinished = (e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name))
+    calls = journal.open_entries(catalog.settings.catalog)
+    return _Left(tuple(catalog.open_commits.open_entries()), tuple(calls), tuple(unfinished))
+
+
+def _settle_all(catalog: TableCatalog, journal: Journal, left: _Left) -> tuple[list[Recovered], _Left]:
+    """What became of each, and what has to wait."""
+    # First: from then on, no commit of a coordinator that was only suspended can land.
+    may_be_sent = catalog.work.shared is not None
+    commits = [recover_commit(catalog, commit, may_be_sent=may_be_sent) for commit in left.commits]
+    waiting = {_folded(each) for each in commits if each.outcome == "POSTPONED"}
+    calls = [_recover(catalog, journal, entry, waiting) for entry in left.calls]
+    tables = [_remove(catalog, entry) for entry in left.tables]
+    postponed = _Left(
+        tuple(entry for entry, found in zip(left.commits, commits, strict=True) if found.waits),
+        tuple(entry for entry, found in zip(left.calls, calls, strict=True) if found.waits),
+        tuple(entry for entry, found in zip(left.tables, tables, strict=True) if found.waits),
+    )
+    return [*calls, *tables, *commits], postponed
+
+
+def _settle_later(catalog: TableCatalog, journal: Journal, left: _Left, pause: float = 10.0) -> None:
+    """Again and again while catalog or storage cannot be reached; returns at once."""
+    if left.commits or left.calls or left.tables:
+        again = partial(_settle_again, catalog, journal, left, pause)
+        catalog.background.later(min(pause, _LONGEST_PAUSE_SECONDS), "unsettled-work", again)
+
+
+def _settle_again(catalog: TableCatalog, journal: Journal, left: _Left, pause: float) -> None:
+    try:
+        outcomes, left = _settle_all(catalog, journal, left)
+        for each in outcomes:
+            if not each.waits:
+                _LOG.warning("What an earlier start left open is settled: %s", each)
+    except Exception as error:  # the journal's own file, or what nobody expects of a storage that is away
+        _LOG.warning("%s: what an earlier start left open waits: %s", catalog.settings.catalog, error)
+    _settle_later(catalog, journal, left, 2 * pause)
+
+
+def recover_commit(catalog: TableCatalog, commit: OpenCommit, *, may_be_sent: bool) -> Recovered:
+    """The metadata file of a commit that was killed before the catalog named it goes, with what it alone names.
+
+    ``may_be_sent``: it is made one that the catalog refuses first.
+    """
     outcome: Literal["COMMITTED", "ABORTED"] = "COMMITTED"
     try:
         with mapped(f"{commit.schema}.{commit.table}"):
@@ -79,8 +152,8 @@ def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
                     delete_files(catalog.file_io(commit.location), [commit.location])
                     outcome = "ABORTED"
             elif table is not None and never_landed(table, commit.location, commit.base):
-                if catalog.work.shared is not None and not _bar(catalog, commit):
-                    return _recover_commit(catalog, commit)
+                if may_be_sent and not _bar(catalog, commit):
+                    return recover_commit(catalog, commit, may_be_sent=may_be_sent)
                 delete_files(table.io, with_manifests(table, commit.location, commit.base))
                 outcome = "ABORTED"
     except ProcessionError as error:
@@ -106,7 +179,8 @@ def _bar(catalog: TableCatalog, commit: OpenCommit) -> bool:
     """
     table = catalog.open(commit.schema, commit.table)
     if table.metadata_location == commit.base:
-        refuse_late(table, commit.location.rpartition("/")[2])
+        with catalog.open_commits.settling():
+            refuse_late(table, commit.location.rpartition("/")[2])
     return never_landed(catalog.open(commit.schema, commit.table), commit.location, commit.base)
 
 
@@ -181,7 +255,8 @@ def settle(catalog: TableCatalog, entry: JournalEntry, *, may_land: bool, has_wa
         if not has_waited:
             return None
         *schema, name = table.name()
-        refuse_late(catalog.open(".".join(schema), name), entry.call_id)
+        with catalog.open_commits.settling():
+            refuse_late(catalog.open(".".join(schema), name), entry.call_id)
         table = catalog.open(".".join(schema), name)
         landed = landed_snapshot(table, entry.call_id)
     sweep(catalog.file_io(entry.metadata_directory) if table is None else table.io, entry, table, landed)
