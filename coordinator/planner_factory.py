@@ -20,6 +20,7 @@ from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from coordinator.vocabulary.trace_context import begin_tracing
 from coordinator.vocabulary.traced_calls import TracedCalls, collecting
+from shared.errors import ProcessionError
 from shared.spi.session import Session
 
 
@@ -82,8 +83,12 @@ class _Planner:
         session = replace(session, property_defaults=self._session_defaults)
         trace = begin_tracing(session.query_id, session.traceparent)
         calls = TracedCalls() if self._traced and trace.sampled else None
-        with acting_for(session), collecting(calls, "plan"):
-            planned = plan_statement(text, session, self._catalogs, self._checkers, facts=self._facts)
+        try:
+            with acting_for(session), collecting(calls, "plan"):
+                planned = plan_statement(text, session, self._catalogs, self._checkers, facts=self._facts)
+        except ProcessionError as error:
+            error.calls = () if calls is None else calls.calls
+            raise
         if calls is not None:
             planned = replace(planned, calls=calls.calls)
         if planned.subplan is None:

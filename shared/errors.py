@@ -150,6 +150,8 @@ class ProcessionError(Exception):
         self.message = message
         self.location = location
         self.retriable = code.retriable if retriable is None else retriable
+        self.calls: tuple[object, ...] = ()
+        """Calls of other services until it was raised, where traces are made."""
 
     @property
     def wire_message(self) -> str:
@@ -164,7 +166,8 @@ class ProcessionError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Planner processes send errors back by pickle; keyword-only state must survive.
-        return (_rebuild, (self.code, self.message, self.location, self.retriable))
+        state = {"calls": self.calls} if self.calls else None
+        return (_rebuild, (self.code, self.message, self.location, self.retriable), state)
 
 
 def _rebuild(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from coordinator.vocabulary.trace_context import begin_tracing, trace_of
-from coordinator.vocabulary.traced_calls import TracedCalls, collecting
+from coordinator.vocabulary.traced_calls import TracedCall, TracedCalls, collecting
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -298,12 +298,15 @@ class Dispatcher:
         return self.settings.eager_validation if chosen is None else chosen.strip().lower() != "false"
 
     async def _plan(self, query: Query) -> PlannedStatement:
-        planned = await shown_plan(await self._planner.plan(query.text, query.session), query)
+        try:
+            planned = await shown_plan(await self._planner.plan(query.text, query.session), query)
+        except ProcessionError as error:
+            _note_calls(query, error.calls)
+            raise
         query.timeline.record(planned.verb_seconds)
         query.planned = planned
         query.verdicts.clear()
-        if query.calls is not None:
-            query.calls.add(*planned.calls)
+        _note_calls(query, planned.calls)
         self._transactions.begun(planned.session_change)
         query.warnings = planned.warnings
         with query.timeline.measure("check"), collecting(query.calls, "check"):
@@ -375,6 +378,11 @@ class Dispatcher:
         """Return once no query runs and no rows wait for a client."""
         while self.registry.active():
             await asyncio.sleep(poll_interval)
+
+
+def _note_calls(query: Query, calls: Iterable[object]) -> None:
+    if query.calls is not None:
+        query.calls.add(*(call for call in calls if isinstance(call, TracedCall)))
 
 
 def _priority(session: Session) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -186,6 +187,9 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         assert time.monotonic() < limit
         time.sleep(0.1)
     assert two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]}
+    assert [one.get(f"/v1/cluster{asks}")["activeWorkers"] for asks in ("", "?includeLocalInfoOnly=true")] == [2, 1]
+    overview = httpx.get(one.url + "/ui/", headers={"Accept": "text/html", "X-Presto-User": "tester"}).text
+    assert re.findall(r"<h3>(\w+)</h3>", overview) == ["one", "two"], "the parts of both"
     page = httpx.post(two.url + "/v1/statement", content="SELECT 1", headers={"X-Presto-User": "tester"}).json()
     path = httpx.URL(page["nextUri"]).raw_path.decode()
     open_query = httpx.post(

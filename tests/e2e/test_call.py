@@ -111,6 +111,12 @@ def test_timeline_has_the_ten_verbs(service: Service) -> None:
     assert list(info["timeline"]) == verbs
     assert all(seconds >= 0 for seconds in info["timeline"].values())
     assert info["sparkOperations"], "ids of Spark Connect's operations"
+    asked = f"SELECT spark_operations, spark_jobs FROM system.history.queries WHERE query_id = '{info['queryId']}'"
+    limit = time.monotonic() + 30
+    while not (found := service.execute(asked)) or found[0][0] is None:  # written half a second later
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    assert found == [[info["sparkOperations"], info["sparkJobs"] or None]]
 
 
 def test_rollback_to_snapshot(service: Service) -> None:

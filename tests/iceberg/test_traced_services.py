@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from coordinator.connectors.registry import read_catalogs
 from coordinator.planner_factory import PlannerFactory
 from coordinator.vocabulary.trace_context import begin_tracing, trace_of
 from coordinator.vocabulary.traced_calls import TracedCall, TracedCalls, collecting
+from shared.errors import ProcessionError
 from shared.spi.session import Session
 from tests.iceberg.rest_habits import Habits
 from tests.iceberg.test_rest_protocol import over
@@ -81,3 +85,16 @@ def test_a_planner_tells_its_calls_with_the_plan(lake: Any, tmp_path: Path) -> N
     assert plan("SELECT * FROM t", replace(session, traceparent=SAMPLED[:-1] + "0")).calls == (), "not sampled"
     untraced = PlannerFactory(catalogs, tmp_path / "none", {})()
     assert copy_context().run(untraced, "SELECT * FROM t", session).calls == ()
+
+
+def test_a_planner_tells_its_calls_with_the_error_too(lake: Any, tmp_path: Path) -> None:
+    (tmp_path / "lab.properties").write_text(
+        f"connector.name=iceberg\niceberg.catalog.uri={lake.uri}\niceberg.catalog.warehouse=file://{lake.home}/wh\n"
+    )
+    session = Session(user="u", catalog="lab", schema="db", query_id="q1")
+    plan = PlannerFactory(read_catalogs(tmp_path), tmp_path / "none", {}, traced=True)()
+    with pytest.raises(ProcessionError) as failed:
+        copy_context().run(plan, "SELECT * FROM missing", session)
+    sent = pickle.loads(pickle.dumps(failed.value))
+    assert sent.message == failed.value.message
+    assert "catalog.locate_table" in names(sent.calls)
