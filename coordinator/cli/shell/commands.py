@@ -48,7 +48,8 @@ COMMANDS = (
 )
 HELP = """\
 Statements end with ';' and may take several lines. Ctrl-C cancels the running statement, Ctrl-\\ ends it
-with the rows so far, Ctrl-R searches the history, Tab completes, Ctrl-D or 'quit' leaves. Also: help, history, clear, exit.
+with the rows so far, Ctrl-R searches the history, Tab completes, Ctrl-D or 'quit' leaves.
+Also: help, history, clear, exit.
 """
 
 
