@@ -71,6 +71,7 @@ class Answer(msgspec.Struct, frozen=True):
     stats: Stats
     infoUri: str = ""
     nextUri: str | None = None
+    partialCancelUri: str | None = None
     columns: tuple[Column, ...] = ()
     data: tuple[tuple[object, ...], ...] = ()
     error: Error | None = None

@@ -160,6 +160,7 @@ class StatementClient:
         if not connection.compression:
             self._http.headers["Accept-Encoding"] = "identity"
         self._next: str | None = None
+        self._early = False
 
     def __enter__(self) -> StatementClient:
         return self
@@ -174,6 +175,7 @@ class StatementClient:
 
         Leaving the iteration early (Ctrl-C, ``close()``) cancels the statement on the server.
         """
+        self._early = False
         answer = self._send("POST", f"{self.server}/v1/statement", sql)
         try:
             while True:
@@ -184,9 +186,16 @@ class StatementClient:
                 yield _page(answer)
                 if self._next is None:
                     return
+                if self._early and answer.partialCancelUri is not None:
+                    self._early = False
+                    self._request("DELETE", answer.partialCancelUri, None)
                 answer = self._send("GET", self._next)
         finally:
             self._cancel()
+
+    def end_early(self) -> None:
+        """The rows so far are enough, once the server offers that (``partialCancelUri``). May be called by a signal."""
+        self._early = True
 
     def _cancel(self) -> None:
         address, self._next = self._next, None

@@ -173,7 +173,7 @@ class Delivery:
         return order.url
 
     def _stats(self) -> Stats:
-        return statement_stats(self.query, trino=self.query.session.protocol == "Trino")
+        return statement_stats(self.query, trino=self.query.session.protocol == "Trino", stages=True)
 
     @property
     def replay_size(self) -> int:

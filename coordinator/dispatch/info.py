@@ -7,6 +7,7 @@ ours: seconds of each of the ten verbs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,8 +24,10 @@ from coordinator.dispatch.stats import (
     waiting_seconds,
 )
 from coordinator.security.redaction import HIDDEN, is_secret_name, redacted
+from shared.protocol.session_functions import encode_function
 from shared.protocol.statement import Stats
 from shared.spi.session import Session
+from shared.spi.session_function import SessionFunction
 from shared.units import format_data_size, format_duration
 
 STATE_TEXT_LENGTH = 300
@@ -65,8 +68,14 @@ def session_info(session: Session, redact: Callable[[str], str] = redacted) -> d
             "catalogProperties": by_catalog,
             "roles": dict(session.roles),
             "preparedStatements": {name: redact(sql) for name, sql in session.prepared_statements.items()},
+            "sessionFunctions": {f.id: _definition(f, redact) for f in session.functions} or None,
         }
     )
+
+
+def _definition(function: SessionFunction, redact: Callable[[str], str]) -> object:
+    """As clients keep it."""
+    return msgspec.json.decode(encode_function(replace(function, body=redact(function.body))))
 
 
 def _shown(properties: Mapping[str, str], redact: Callable[[str], str]) -> dict[str, str]:

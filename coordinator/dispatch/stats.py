@@ -45,8 +45,11 @@ def progress_percentage(query: Query) -> float | None:
     return min(100.0, query.progress.completed_splits * 100.0 / total)
 
 
-def statement_stats(query: Query, *, trino: bool = False) -> Stats:
-    """The ``stats`` of QueryResults; Trino knows no WAITING_FOR_PREREQUISITES."""
+def statement_stats(query: Query, *, trino: bool = False, stages: bool = False) -> Stats:
+    """The ``stats`` of QueryResults; Trino knows no WAITING_FOR_PREREQUISITES.
+
+    ``stages``: with the statement's stages, which lists of many queries do without.
+    """
     state, progress = query.state, query.progress
     waiting = state is QueryState.WAITING_FOR_PREREQUISITES
     percentage = progress_percentage(query)
@@ -54,7 +57,7 @@ def statement_stats(query: Query, *, trino: bool = False) -> Stats:
     running = 0 if ended else progress.running_splits
     left = max(0, progress.total_splits - progress.completed_splits - running)
     wall, cpu = int(execution_seconds(query) * 1000), int(query.cpu_seconds * 1000)
-    stages = root_stage(query, cpu, wall)
+    root = root_stage(query, cpu, wall) if stages else None
     return Stats(
         state=QueryState.QUEUED.value if waiting and trino else state.value,
         waitingForPrerequisites=waiting,
@@ -75,6 +78,6 @@ def statement_stats(query: Query, *, trino: bool = False) -> Stats:
         peakMemoryBytes=progress.peak_memory_bytes,
         peakTotalMemoryBytes=progress.peak_memory_bytes,
         peakTaskTotalMemoryBytes=progress.peak_memory_bytes,
-        rootStage=msgspec.UNSET if stages is None else stages,
+        rootStage=msgspec.UNSET if root is None else root,
         progressPercentage=msgspec.UNSET if percentage is None else percentage,
     )

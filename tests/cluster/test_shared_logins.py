@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ from coordinator.cluster.store import ClusterStore
 from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
 from coordinator.security.authentication.oauth2.login_store import Login, LoginsInMemory, LoginStore, LoginStoreError
 from coordinator.security.authentication.oauth2.logins import LoginError, Logins, hash_of
+from coordinator.security.authentication.oauth2.provider import ProviderError
+from coordinator.security.authentication.oauth2.refreshes import Refreshes
 from coordinator.security.authentication.oauth2.sealed_tokens import SealedTokens, Tokens
 from tests.databases import new_database
 
@@ -34,6 +37,67 @@ class Provider:
     async def tokens(self, code: str, redirect_uri: str, verifier: str) -> Tokens:
         self.verifiers.append(verifier)
         return Tokens(f"token-for-{code}")
+
+    async def refreshed(self, refresh: str) -> Tokens:
+        """As providers do that take a refresh token once."""
+        self.verifiers.append(refresh)
+        await asyncio.sleep(0.05)
+        if self.verifiers.count(refresh) > 1:
+            raise ProviderError("the provider refuses (400 invalid_grant)")
+        return Tokens(f"new-{refresh}", f"{refresh}+", time.time() - 1.0)
+
+
+def refreshes(provider: Any, store: LoginStore) -> Refreshes:
+    sealed = SealedTokens(b"k" * 32, 60.0, "issuer", "audience")
+    handed = HandedTokens(sealed, 60.0, refresh=True)
+    return Refreshes(provider, handed, Logins(provider, handed, "state", 60.0, store), store)
+
+
+async def refreshed_once(first: LoginStore, second: LoginStore) -> None:
+    """A browser's requests come to two coordinators at the same time, with the same cookie."""
+    provider = Provider()
+    both = [refreshes(provider, store) for store in (first, second)]
+    cookie = both[0]._handed.sealed.seal(Tokens("old", "r1", time.time() - 1.0))
+    found = await asyncio.gather(*(each.for_browser(cookie) for each in (*both, *both)))
+    opened = [both[0]._handed.sealed.open(each.token) for each in found if each is not None]
+    assert {(each.access, each.refresh) for each in opened if each is not None} == {("new-r1", "r1+")}
+    assert (len(opened), provider.verifiers) == (4, ["r1"])
+    # What the provider refuses is refused everywhere, and asked for once.
+    provider.verifiers.append("r2")
+    stale = both[0]._handed.sealed.seal(Tokens("old", "r2", time.time() - 1.0))
+    assert await asyncio.gather(*(each.for_browser(stale) for each in both)) == [None, None]
+    assert provider.verifiers == ["r1", "r2", "r2"]
+
+
+@pytest.mark.slow
+def test_a_refresh_token_is_used_by_one_coordinator(store: ClusterStore) -> None:
+    asyncio.run(refreshed_once(*(SharedLogins(store.engine, "secret") for _ in range(2))))
+    with store.engine.begin() as connection:
+        assert "r1" not in str(connection.execute(text("SELECT hashed, sealed FROM cluster_logins")).all())
+        connection.execute(text("DELETE FROM cluster_logins"))
+
+
+def test_a_refresh_token_is_used_once_in_memory() -> None:
+    async def run() -> None:
+        shared = LoginsInMemory()
+        await refreshed_once(shared, shared)
+
+    asyncio.run(run())
+
+
+def test_without_the_store_the_provider_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise LoginStoreError("The database of the coordinators cannot be reached; try again")
+
+    async def run() -> None:
+        shared = LoginsInMemory()
+        for name in ("open", "end", "awaited"):
+            monkeypatch.setattr(shared, name, broken)
+        made = refreshes(Provider(), shared)
+        cookie = made._handed.sealed.seal(Tokens("old", "r1", time.time() - 1.0))
+        assert await made.for_browser(cookie) is not None
+
+    asyncio.run(run())
 
 
 def logins(store: LoginStore) -> Logins:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -110,7 +111,8 @@ async def test_the_newest_of_very_many_stages_are_named() -> None:
 async def test_our_own_shell_draws_them() -> None:
     query = running(query_progress([told(7, 10, 10, 500), told(8, 6, 3, 60)], running=3))
     query.output_rows = 4
-    body = encode_results(QueryResults(id="q", infoUri="", stats=statement_stats(query), warnings=()))
+    assert statement_stats(query).rootStage is msgspec.UNSET, "lists of queries do without"
+    body = encode_results(QueryResults(id="q", infoUri="", stats=statement_stats(query, stages=True), warnings=()))
     answer = DECODER.decode(body)
     console = Console(file=io.StringIO(), width=110)
     for line in status_lines(Page(answer.id, (), (), answer.stats, ()), 1.0):

@@ -55,6 +55,8 @@ def test_what_a_client_sends_reaches_the_planner(server):
     value = f"{pair()},{pair(other, 'presto.session.add;double;double')}, {pair()}"
     pages = server.pages("SELECT 1", {"X-Presto-User": "u", "X-Presto-Session-Function": value})
     assert "error" not in pages[-1].json()
+    info = server.client.get(f"/v1/query/{pages[-1].json()['id']}").json()
+    assert info["session"]["sessionFunctions"][ADD.id] == PRESTOS
     of_doubles = tuple(replace(each, type="double") for each in ADD.parameters)
     assert server.planner.sessions[-1].functions == (ADD, replace(ADD, parameters=of_doubles, result="double"))
 

@@ -106,6 +106,9 @@ def test_progress_of_a_statement_is_reported(engine: SparkEngine, execution: Any
     last = execution.progress[-1]
     assert 0 < last.completed_splits <= last.total_splits
     assert last.total_splits >= 16
+    assert last.stages
+    assert sum(stage.total_splits for stage in last.stages) == last.total_splits
+    assert [int(stage.name) for stage in last.stages] == sorted(int(stage.name) for stage in last.stages)
 
 
 def test_a_payload_is_a_task_and_every_answer_comes_back(engine: SparkEngine, execution: Any) -> None:

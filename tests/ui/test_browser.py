@@ -113,6 +113,31 @@ def test_the_editor(browser, service):
         assert "PARTIAL_RESULT_WARNING" in page.locator("section[aria-labelledby=warnings]").inner_text()
 
 
+def test_the_editor_has_a_session(browser, service):
+    with watched(browser, service.url) as editor:
+        page = editor.open("editor?catalog=iceberg&schema=db")
+
+        def run(sql, shown):
+            page.fill("#sql", sql)
+            page.click("#run")
+            page.locator("#result tbody").get_by_text(shown).first.wait_for()
+
+        run("SET SESSION query_max_run_time = '77m'", "true")
+        run("CREATE TEMPORARY FUNCTION thrice(x bigint) RETURNS bigint RETURN 3 * x", "true")
+        run("PREPARE mine FROM SELECT thrice(14)", "true")
+        said = "This page's session: query_max_run_time = 77m, prepared mine, function thrice"
+        assert page.locator("#kept").inner_text() == said
+        run("SHOW SESSION LIKE 'query_max_run_time'", "77m")
+        run("EXECUTE mine", "42")
+        run("USE information_schema", "true")
+        assert page.input_value("#editor [name=schema]") == "information_schema"
+        run("DROP TEMPORARY FUNCTION thrice", "true")
+        page.click("#forget")
+        assert page.locator("#kept").inner_text() == ""
+        run("SHOW SESSION LIKE 'query_max_run_time'", "query_max_run_time")
+        assert "77m" not in page.locator("#result").inner_text()
+
+
 def test_a_dry_run_by_a_form(browser, service):
     with watched(browser, service.url) as form:
         page = form.open("call?catalog=iceberg&procedure=expire_snapshots")

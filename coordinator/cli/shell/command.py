@@ -85,7 +85,7 @@ def _prompt(shell: Shell, options: Options, connect: Callable[[], StatementClien
         suggest=not options.disable_auto_suggestion,
         complete_while_typing=options.complete_while_typing,
     )
-    return prompt(shell, Names(connect), chosen)
+    return prompt(shell, Names(connect, lambda: tuple(shell.client.session.functions)), chosen)
 
 
 def _session(options: Options, catalog: str | None, schema: str | None) -> ClientSession:

@@ -47,8 +47,9 @@ COMMANDS = (
     Described("\\x", "\\x [on|off|auto]", "rows as records"),
 )
 HELP = """\
-Statements end with ';' and may take several lines. Ctrl-C cancels the running statement, Ctrl-R searches the history,
-Tab completes, Ctrl-D or 'quit' leaves. Also: help, history, clear, exit.
+Statements end with ';' and may take several lines. Ctrl-C cancels the running statement, Ctrl-\\ ends it
+with the rows so far, Ctrl-R searches the history, Tab completes, Ctrl-D or 'quit' leaves.
+Also: help, history, clear, exit.
 """
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from coordinator.cli.client import ServerUnreachableError, StatementClient, StatementError
+from shared.spi.session_function import NAMESPACE
 
 _SECONDS = 60.0
 _RETRY_SECONDS = 5.0
@@ -40,8 +41,9 @@ def quoted(*parts: str) -> str:
 class Names:
     """Asks by a connection of its own; what the server refuses is an empty answer. May be used by several threads."""
 
-    def __init__(self, connect: Callable[[], StatementClient]) -> None:
-        self._connect = connect
+    def __init__(self, connect: Callable[[], StatementClient], own: Callable[[], Iterable[str]] = tuple) -> None:
+        """``own``: the temporary functions of the session, by the ids under which it keeps them."""
+        self._connect, self._own = connect, own
         self._client: StatementClient | None = None
         self._kept: dict[str, tuple[float, list[tuple[object, ...]]]] = {}
         self._lock = threading.Lock()
@@ -70,8 +72,9 @@ class Names:
         return [(str(row[0]), str(row[1])) for row in rows]
 
     def functions(self) -> list[str]:
-        """Each name once."""
-        return sorted(set(self._firsts("SHOW FUNCTIONS")))
+        """Each name once, those of the session too."""
+        own = {each.strip('"').partition(";")[0].removeprefix(NAMESPACE) for each in self._own()}
+        return sorted(own.union(self._firsts("SHOW FUNCTIONS")))
 
     def properties(self) -> list[tuple[str, str]]:
         """Session properties and what they mean."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
+import threading
 import time
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -41,7 +44,8 @@ def run(client: StatementClient, statement: str, display: Display, output: TextI
     begun = time.monotonic()
     running = _Running(display, output)
     try:
-        running.read(client, statement)
+        with _ending_early(client) if display.interactive else nullcontext():
+            running.read(client, statement)
     except StatementError as error:
         sys.stderr.write(failure_text(statement, error, _width()))
         return FAILED
@@ -57,6 +61,20 @@ def run(client: StatementClient, statement: str, display: Display, output: TextI
             sys.stderr.write(f"Time: {(time.monotonic() - begun) * 1000:,.1f} ms\n")
     running.sum_up()
     return 0
+
+
+@contextmanager
+def _ending_early(client: StatementClient) -> Iterator[None]:
+    """Ctrl-\\ ends the statement with the rows so far, where there is such a key."""
+    quit_key = getattr(signal, "SIGQUIT", None)
+    if quit_key is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(quit_key, lambda *_: client.end_early())
+    try:
+        yield
+    finally:
+        signal.signal(quit_key, before)
 
 
 class _Running:

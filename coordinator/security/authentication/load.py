@@ -187,9 +187,10 @@ def _oauth2(
     )
     handed = HandedTokens(_sealed(settings, derived), settings.issued_timeout, refresh=settings.refresh_tokens)
     state_key = settings.state_key or (token_urlsafe(32) if derived is None else _key("state", derived).hex())
-    logins = Logins(provider, handed, state_key, settings.challenge_timeout, store or LoginsInMemory())
+    kept = store or LoginsInMemory()
+    logins = Logins(provider, handed, state_key, settings.challenge_timeout, kept)
     opaque = OpaqueTokens(provider.claims, settings.userinfo_ttl)
-    return OAuth2Authenticator(tokens, opaque, handed, logins, Refreshes(provider, handed, logins))
+    return OAuth2Authenticator(tokens, opaque, handed, logins, Refreshes(provider, handed, logins, kept))
 
 
 def _key(purpose: str, secret: str) -> bytes:

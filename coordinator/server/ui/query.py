@@ -73,7 +73,7 @@ class QueryPage:
             record |= {"plan": event.metadata.plan, "json_plan": None}
             return _context(record, _live_drawing(query)) | {
                 "progress": progress_percentage(query),
-                "stats": statement_stats(query),
+                "stats": statement_stats(query, stages=True),
                 "phase": query.redact(query.progress.phase),
                 "may_kill": not query.state.done and visible.may_kill(owner_of(query)),
                 "done": query.state.done,

@@ -102,6 +102,11 @@ def test_tables_behind_the_cursor_count() -> None:
     ]
 
 
+def test_functions_of_the_session_are_offered() -> None:
+    kept = ('"presto.session.price_class;double"', '"presto.session.price_class;date"', '"presto.session.tau"')
+    assert Names(lambda: Asked([]), lambda: kept).functions() == ["coalesce_all", "count", "price_class", "tau"]
+
+
 def test_without_a_schema_catalogs_are_offered() -> None:
     assert offered("SELECT * FROM l", (None, None))[0] == "lake"
 

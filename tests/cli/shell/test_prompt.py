@@ -123,3 +123,14 @@ def test_ctrl_c_cancels_the_running_statement_and_keeps_the_prompt(opened: Open,
 def queries(server: str) -> list[dict]:
     found = httpx.get(f"{server}/v1/query", timeout=30).json()
     return [q for q in found if q["query"].startswith(LONG[:80])]
+
+
+def test_a_statement_ends_with_the_rows_so_far(opened: Open) -> None:
+    terminal = opened("--pager", "")
+    terminal.enter(LONG + ";")
+    terminal.expect("RUNNING")
+    terminal.type("\x1c")
+    terminal.expect(r"\(0 rows\)\n(.|\n)*WARNING: The query was ended early: rows may be missing\n")
+    terminal.expect(r"Query \w+, FINISHED")
+    terminal.enter("SELECT 7 * 6;")
+    terminal.expect(r"42 \n\(1 row\)")

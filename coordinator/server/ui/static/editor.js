@@ -14,12 +14,49 @@
   const reads = /^(?:\s|--[^\n]*\n|\/\*[^]*?\*\/|\()*(?:SELECT|WITH|VALUES|TABLE|SHOW|DESCRIBE|DESC)\b/i;
   const statement = () => sql.value.trim().replace(/;$/, "");
 
+  const changes = [
+    ["X-Presto-Session", "Set-Session", "Clear-Session"],
+    ["X-Presto-Role", "Set-Role", "-"],
+    ["X-Presto-Prepared-Statement", "Added-Prepare", "Deallocated-Prepare"],
+    ["X-Presto-Session-Function", "Added-Session-Functions", "Removed-Session-Function"],
+  ];
+  const session = new Map(changes.map(([kept]) => [kept, new Map()]));
+
   function headers(more) {
     const found = { "X-Procession-Form-Token": form.dataset.token, "X-Presto-Source": "procession-editor", ...more };
     const name = (value) => encodeURIComponent(value).replaceAll("%2D", "-");
     if (form.catalog.value) found["X-Presto-Catalog"] = name(form.catalog.value);
     if (form.catalog.value && form.schema.value) found["X-Presto-Schema"] = name(form.schema.value);
+    for (const [header, entries] of session) {
+      if (entries.size) found[header] = [...entries].map(([key, value]) => `${key}=${value}`).join(",");
+    }
     return found;
+  }
+
+  // What statements have set for those after them, as it came and as it is sent: encoded.
+  function keep(answer) {
+    const listed = (name) => (answer.headers.get(`X-Presto-${name}`) || "").split(",").map((each) => each.trim()).filter(Boolean);
+    for (const [kept, added, removed] of changes) {
+      for (const each of listed(added)) session.get(kept).set(each.slice(0, each.indexOf("=")), each.slice(each.indexOf("=") + 1));
+      for (const each of listed(removed)) session.get(kept).delete(each);
+    }
+    const [catalog, schema] = [answer.headers.get("X-Presto-Set-Catalog"), answer.headers.get("X-Presto-Set-Schema")];
+    if (catalog) form.catalog.value = catalog;
+    if (schema) form.schema.value = schema;
+    tell();
+  }
+
+  function tell() {
+    const plain = (text) => decodeURIComponent(text.replaceAll("+", " "));
+    const named = {
+      "X-Presto-Session": ([name, value]) => `${name} = ${plain(value)}`,
+      "X-Presto-Role": ([name, value]) => `role ${name} = ${plain(value)}`,
+      "X-Presto-Prepared-Statement": ([name]) => `prepared ${plain(name)}`,
+      "X-Presto-Session-Function": ([id]) => `function ${JSON.parse(plain(id)).split(";")[0].replace("presto.session.", "")}`,
+    };
+    const said = [...session].flatMap(([header, entries]) => [...entries].map(named[header]));
+    part("kept").textContent = said.length ? `This page's session: ${said.join(", ")}` : "";
+    part("forget").hidden = !said.length;
   }
 
   // Answers name the protocol's own address; these pages reach it below theirs.
@@ -83,6 +120,7 @@
   async function page(uri, options) {
     const answer = await fetch(uri, { credentials: "same-origin", ...options });
     if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).slice(0, 500)}`);
+    if (uri.startsWith("v1/statement")) keep(answer);
     return answer.json();
   }
 
@@ -175,7 +213,7 @@
 
   async function explain() {
     const body = new URLSearchParams({ form_token: form.dataset.token, sql: sql.value, catalog: form.catalog.value, schema: form.schema.value });
-    const answer = await fetch("plan", { method: "POST", body, credentials: "same-origin" });
+    const answer = await fetch("plan", { method: "POST", body, headers: headers(), credentials: "same-origin" });
     const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
     part("plan").replaceChildren(...parsed.body.childNodes);
   }
@@ -316,6 +354,10 @@
     waiting = setTimeout(validate, 700);
   });
   part("cancel").addEventListener("click", () => running && stop(running));
+  part("forget").addEventListener("click", () => {
+    for (const entries of session.values()) entries.clear();
+    tell();
+  });
   part("graph").addEventListener("click", explain);
   part("csv").addEventListener("click", () =>
     download([columns.map((c) => quoted(c.name)), ...rows.map((r) => r.map(quoted))].map((r) => r.join(",")).join("\r\n") + "\r\n", "text/csv", "result.csv"));
