@@ -38,8 +38,9 @@ def plan_merge(statement: Merge, session: Session, catalogs: Catalogs) -> Planne
     clauses = tuple(_clause(n, case, target, source, both) for n, case in enumerate(statement.cases, start=1))
     root = _plan(planner, target, source, condition, clauses)
     write = TableWrite(
-        name.catalog, target.table.schema, written_name(name, target.table), "MERGE", "", "", target.table.snapshot_id
-    )
+        name.catalog, target.table.schema, written_name(name, target.table), "MERGE", "", "", target.table.snapshot_id,
+        location=target.table.location,
+    )  # fmt: skip
     columns = tuple(dict.fromkeys(f.variable for f in source.visible))
     change = RowChange(target.columns, condition, clauses, source.node, columns)
     return PlannedWrite(rows_output(planner, root), write, tuple(planner.scans.values()), "MERGE", change)

@@ -112,6 +112,7 @@ def plan_delete(statement: Delete, session: Session, catalogs: Catalogs) -> Plan
         row_filter=None if predicate is None or by_position else RowFilter(predicate, target.columns),
         all_rows=predicate is None,
         by_position=by_position,
+        location=target.table.location,
     )
     change = RowChange(target.columns, predicate, (RowClause(True, "DELETE"),), by_position=by_position)
     return PlannedWrite(rows_output(planner, node), write, tuple(planner.scans.values()), "DELETE", change)
@@ -144,7 +145,7 @@ def plan_update(statement: Update, session: Session, catalogs: Catalogs) -> Plan
     )
     write = TableWrite(
         name.catalog, target.table.schema, written_name(name, target.table), "UPDATE", "", "", target.table.snapshot_id,
-        by_position=by_position,
+        by_position=by_position, location=target.table.location,
     )  # fmt: skip
     change = RowChange(
         target.columns, predicate, (RowClause(True, "UPDATE", None, chosen),),

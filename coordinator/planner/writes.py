@@ -72,7 +72,8 @@ def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> Plan
     _check_types(source, columns, statement.query, statement.location)
     visible = [c for c in table.columns if not c.hidden]
     root = writer(planner, source, columns, visible)
-    write = TableWrite(name.catalog, table.schema, written_name(name, table), "INSERT", "", "", table.snapshot_id)
+    target = name.catalog, table.schema, written_name(name, table)
+    write = TableWrite(*target, "INSERT", "", "", table.snapshot_id, location=table.location)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "INSERT")
 
 

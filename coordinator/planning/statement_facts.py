@@ -95,6 +95,7 @@ def _of_write(write: TableWrite) -> QueryOutput:
         snapshot_id=write.snapshot_id,
         created=created,
         lifecycle=lifecycle,
+        location=write.location,
     )
 
 
@@ -163,6 +164,7 @@ def _inputs(tables: Iterable[TableMetadata], asked: Sequence[AskedAccess]) -> tu
                 table=table.name,
                 columns=columns_read,
                 snapshot_id=table.snapshot_id,
+                location=table.location,
             )
     return tuple(found.values())
 
@@ -179,6 +181,7 @@ def _with_lineage(output: QueryOutput, planned: Planned, lineage: Lineage) -> Qu
         snapshot_id=output.snapshot_id,
         created=output.created,
         lifecycle=output.lifecycle,
+        location=output.location,
     )
 
 

@@ -58,6 +58,8 @@ class TableMetadata:
     """Of a metadata table, the table of the same schema whose files and history it tells."""
     path_tells: tuple[str, ...] = ()
     """Columns, in small letters, whose values stand in names of folders: ``"$path"`` tells them."""
+    location: str | None = None
+    """The table's folder, for connectors that have one."""
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

@@ -106,13 +106,17 @@ class InputColumn(EventPart, frozen=True, kw_only=True):
 
 
 class QueryInput(EventPart, frozen=True, kw_only=True):
-    """A table that is read, at ``snapshot_id``; ``columns`` are those that the statement names."""
+    """A table that is read, at ``snapshot_id``; ``columns`` are those that the statement names.
+
+    ``location`` is its folder, where it has one (ours).
+    """
 
     catalog_name: str
     schema: str
     table: str
     columns: tuple[InputColumn, ...] = ()
     snapshot_id: int | None = None
+    location: str | None = None
 
 
 class OutputColumn(EventPart, frozen=True, kw_only=True):
@@ -147,6 +151,8 @@ class QueryOutput(EventPart, frozen=True, kw_only=True):
     """What becomes of the whole table or view (ours)."""
     previous_name: str | None = None
     """Of one that is renamed, with its schema (ours)."""
+    location: str | None = None
+    """Its folder, where that is known (ours)."""
 
 
 class QueryIOMetadata(EventPart, frozen=True, kw_only=True):

@@ -51,6 +51,8 @@ class TableWrite:
     by_position: bool = False
     refresh: Refresh | None = None
     """The target is a storage table, and this the refresh of its view."""
+    location: str | None = None
+    """The target's folder, where it is known."""
 
 
 class RunStatement(Protocol):

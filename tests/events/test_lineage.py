@@ -233,3 +233,24 @@ def test_a_view_reads_the_tables_of_its_query(facts: Facts) -> None:
 )
 def test_what_changes_no_table_defines_none(facts: Facts, text: str) -> None:
     assert facts(text).io.output is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO iceberg.db.target (k) SELECT k FROM iceberg.db.target",
+        "UPDATE iceberg.db.target SET name = 'x' WHERE k = 1",
+        "DELETE FROM iceberg.db.target WHERE k IN (SELECT k FROM iceberg.db.target)",
+        "MERGE INTO iceberg.db.target t USING iceberg.db.target n ON t.k = n.k WHEN MATCHED THEN UPDATE SET k = n.k",
+    ],
+)
+def test_tables_of_a_lake_have_their_folders(facts: Facts, text: str) -> None:
+    io = facts(text).io
+    assert io.output is not None
+    locations = {io.output.location, *(each.location for each in io.inputs)}
+    assert len(locations) == 1
+    assert str(locations.pop()).endswith("/iceberg/warehouse/db/target")
+
+
+def test_tables_without_folders_have_none(facts: Facts) -> None:
+    assert facts("SELECT name FROM nation").io.inputs[0].location is None

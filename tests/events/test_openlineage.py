@@ -10,6 +10,7 @@ from typing import Any, get_args
 import httpx
 import pytest
 import respx
+from msgspec.structs import replace
 from openlineage.client import event_v2
 from openlineage.client.facet_v2 import (
     column_lineage_dataset,
@@ -25,6 +26,7 @@ from openlineage.client.facet_v2 import (
     processing_engine_run,
     schema_dataset,
     sql_job,
+    symlinks_dataset,
 )
 from openlineage.client.serde import Serde
 from openlineage.client.uuid import generate_static_uuid
@@ -40,7 +42,7 @@ from shared.spi.event_listener import (
     QueryIOMetadata,
     QueryOutput,
 )
-from tests.event_samples import CREATED, FAILURE, completed, created, progress, service, updated
+from tests.event_samples import CREATED, FAILURE, IO, completed, created, progress, service, updated
 
 FACETS: dict[str, Any] = {
     "schema": schema_dataset.SchemaDatasetFacet,
@@ -56,6 +58,7 @@ FACETS: dict[str, Any] = {
     "externalQuery": external_query_run.ExternalQueryRunFacet,
     "nominalTime": nominal_time_run.NominalTimeRunFacet,
     "parent": parent_run.ParentRunFacet,
+    "symlinks": symlinks_dataset.SymlinksDatasetFacet,
 }
 NAMING = Naming("coordinator.example.com:8080")
 PLACE = "presto://coordinator.example.com:8080"
@@ -88,6 +91,8 @@ def _nested(name: str, given: dict[str, Any]) -> dict[str, Any]:
         before = given.get("previousIdentifier")
         previous = None if before is None else lifecycle_state_change_dataset.PreviousIdentifier(**before)
         return {"lifecycleStateChange": change, "previousIdentifier": previous}
+    if name == "symlinks":
+        return {"identifiers": [symlinks_dataset.Identifier(**each) for each in given["identifiers"]]}
     if name == "parent":
         run = parent_run.Run(given["run"]["runId"], facets=None)
         return {"run": run, "job": parent_run.Job(**given["job"], facets=None)}
@@ -186,6 +191,27 @@ def test_definitions_say_what_becomes_of_a_table(lifecycle: str) -> None:
     (read,) = made["inputs"]
     checked(read["facets"])
     assert read["facets"]["schema"]["fields"] == [{"name": "price"}], "the type is not known"
+
+
+@pytest.mark.parametrize(
+    ("location", "namespace", "name"),
+    [
+        ("s3a://bucket/wh/db/t/", "s3://bucket", "wh/db/t"),
+        ("gs://bucket/wh/t", "gs://bucket", "wh/t"),
+        ("abfss://box@store.dfs.core.windows.net/wh/t", "abfss://box@store.dfs.core.windows.net", "wh/t"),
+        ("hdfs://name:8020/wh/t", "hdfs://name:8020", "/wh/t"),
+        ("file:///wh/t", "file", "/wh/t"),
+        ("/wh/t", "file", "/wh/t"),
+    ],
+)
+def test_folders_are_symlinks_as_openlineage_names_files(location: str, namespace: str, name: str) -> None:
+    """https://openlineage.io/docs/spec/naming"""
+    io = replace(IO, inputs=(replace(IO.inputs[0], location=location),), output=replace(IO.output, location=location))
+    made = run_event(completed(io_metadata=io), "COMPLETE", NAMING)
+    for dataset in (*made["inputs"], *made["outputs"]):
+        checked(dataset["facets"])
+        (symlink,) = dataset["facets"]["symlinks"]["identifiers"]
+        assert symlink == {"namespace": namespace, "name": name, "type": "LOCATION"}
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ def describe(
             if all(hidden.name != column.name for column in columns)
         ),
         distinct_values=distinct_values(table, snapshot),
+        location=table.location(),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import msgspec
@@ -34,6 +35,7 @@ _SPEC = "https://openlineage.io/spec"
 _FACETS = {
     "schema": "1-2-0/SchemaDatasetFacet",
     "dataSource": "1-0-1/DatasourceDatasetFacet",
+    "symlinks": "1-0-1/SymlinksDatasetFacet",
     "version": "1-0-1/DatasetVersionDatasetFacet",
     "columnLineage": "1-2-0/ColumnLineageDatasetFacet",
     "lifecycleStateChange": "1-0-1/LifecycleStateChangeDatasetFacet",
@@ -183,6 +185,8 @@ def _input(table: QueryInput, naming: Naming) -> dict[str, object]:
     facets = {"dataSource": {"name": table.catalog_name, "uri": naming.datasets}}
     if table.columns:
         facets["schema"] = {"fields": [_field(c.name, c.type) for c in table.columns]}  # type: ignore[dict-item]
+    if table.location is not None:
+        facets["symlinks"] = _symlinks(table.location)  # type: ignore[assignment]
     if table.snapshot_id is not None:
         facets["version"] = {"datasetVersion": str(table.snapshot_id)}
     return {
@@ -201,6 +205,8 @@ def _output(
     lineage = _column_lineage(table, naming)
     if lineage["fields"] or lineage["dataset"]:
         facets["columnLineage"] = lineage
+    if table.location is not None:
+        facets["symlinks"] = _symlinks(table.location)
     if table.committed_snapshot_id is not None:
         facets["version"] = {"datasetVersion": str(table.committed_snapshot_id)}
     if table.lifecycle is not None:
@@ -219,6 +225,19 @@ def _output(
 def _field(name: str, type_: str) -> dict[str, str]:
     """A column; the types of what a view reads are not known."""
     return {"name": name, "type": type_} if type_ else {"name": name}
+
+
+def _symlinks(location: str) -> dict[str, object]:
+    """The folder as OpenLineage names files: by it other engines' lineage of the same table is found."""
+    parts = urlsplit(location)
+    scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme or "file"
+    keeps_slash = scheme in ("file", "hdfs")
+    named = {
+        "namespace": f"{scheme}://{parts.netloc}" if parts.netloc else scheme,
+        "name": parts.path.rstrip("/") if keeps_slash else parts.path.strip("/"),
+        "type": "LOCATION",
+    }
+    return {"identifiers": [named]}
 
 
 def _lifecycle(table: QueryOutput, naming: Naming) -> dict[str, object]:
