@@ -53,6 +53,7 @@ class Cluster:
                 ("work_open_writes", "true"),
                 ("work_open_commits", "true"),
                 ("work_open_expiries", "true"),
+                ("work_open_drops", "true"),
             ):
                 rows = connection.exec_driver_sql(f"SELECT owner FROM {name} WHERE {where}").all()
                 found += [f"{name} of {owner}" for (owner,) in rows]

@@ -35,7 +35,7 @@ from tests.iceberg.test_rest_catalog import over_rest
 
 pytestmark = pytest.mark.slow
 EMPTY = TableCreation("db", "fresh", (NewColumn("id", "bigint"),), {})
-WORK = ("rewrite_calls", "unfinished_tables", "open_writes", "open_commits", "open_expiries")
+WORK = ("rewrite_calls", "unfinished_tables", "open_writes", "open_commits", "open_expiries", "open_drops")
 
 
 def numbers(start: int, count: int = 50) -> pa.Table:

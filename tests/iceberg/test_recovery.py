@@ -49,6 +49,7 @@ def test_a_call_waits_for_a_commit_to_its_table_however_that_is_spelled(monkeypa
         work=SimpleNamespace(shared=None),
         background=background,
         open_expiries=SimpleNamespace(open_entries=list),
+        open_drops=SimpleNamespace(open_entries=list),
         open_commits=SimpleNamespace(open_entries=lambda: [None]),
         unfinished=SimpleNamespace(open_entries=list),
         late_writes=SimpleNamespace(recover=lambda _end: []),

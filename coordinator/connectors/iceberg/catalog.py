@@ -43,6 +43,7 @@ from coordinator.connectors.iceberg.table_words import check_settable, distrust_
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommits
+from coordinator.connectors.iceberg.tables.open_drops import OpenDrops
 from coordinator.connectors.iceberg.tables.open_expiries import OpenExpiries
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
@@ -78,6 +79,7 @@ class TableCatalog:
         self.open_commits = OpenCommits(self.work)
         self.open_writes = OpenWrites(self.work)
         self.open_expiries = OpenExpiries(self.work)
+        self.open_drops = OpenDrops(self.work)
         quiet = settings.unfinished_quiet_time
         self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED, self.background)
         self.first_looks: dict[str, float] = {}

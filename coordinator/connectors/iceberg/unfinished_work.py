@@ -63,4 +63,5 @@ class KeepsWork:
             tables.open_writes.records,
             tables.open_commits.records,
             tables.open_expiries.records,
+            tables.open_drops.records,
         )

@@ -21,7 +21,11 @@ def _second(connection: sa.Connection) -> None:
     SHARED.create_all(connection, [SHARED.tables["work_open_expiries"]])
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _second)
+def _third(connection: sa.Connection) -> None:
+    SHARED.create_all(connection, [SHARED.tables["work_open_drops"]])
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)
 """In their order."""
 _LOCK = 0x70726F65
 

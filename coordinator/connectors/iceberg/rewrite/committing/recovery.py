@@ -33,6 +33,7 @@ from coordinator.connectors.iceberg.rewrite.committing.landed import (
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
+from coordinator.connectors.iceberg.tables.purge import finish_drop_later
 from coordinator.connectors.iceberg.tables.uncommitted_metadata import names, never_landed, with_manifests
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
@@ -95,7 +96,11 @@ def _in_the_background(catalog: TableCatalog, end_write: Callable[[str], bool]) 
     expiries = catalog.open_expiries.open_entries()
     for expiry in expiries:
         finish_later(catalog, expiry)  # many manifests may have to be read
-    return [*writes, *(Recovered(each.id, each.schema, each.table, "POSTPONED") for each in expiries)]
+    drops = catalog.open_drops.open_entries()
+    for drop in drops:
+        finish_drop_later(catalog, drop)
+    named = [(e.id, e.schema, e.table) for e in expiries] + [(d.id, d.schema, d.table) for d in drops]
+    return [*writes, *(Recovered(*each, "POSTPONED") for each in named)]
 
 
 def _left(catalog: TableCatalog, journal: Journal) -> _Left:
