@@ -86,7 +86,7 @@ PLAIN = (
     Call(BIGINT, "length({0})", (VARCHAR,)),
     Call(BIGINT, "strpos({0}, {1})", (VARCHAR, VARCHAR)),
     Call(BIGINT, "cardinality({0})", (ARRAY,), "len({0})"),
-    Call(BIGINT, "cardinality({0})", (MAP,)),
+    Call(BIGINT, "cardinality({0})", (MAP,), "cardinality({0})::BIGINT"),
     Call(BIGINT, "element_at({0}, 1)", (ARRAY,), "list_extract({0}, 1)"),
     Call(BIGINT, "element_at({0}, -1)", (ARRAY,), "list_extract({0}, -1)"),
     Call(BIGINT, "element_at({0}, {1})", (MAP, VARCHAR), "map_extract_value({0}, {1})"),

@@ -15,6 +15,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.stages import stage_statistics
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, execution_seconds, queued_seconds
 from coordinator.events.bus import Publish, publish_nothing
@@ -155,6 +156,7 @@ def _completed(
         context=_context(query, planned, service),
         metadata=_metadata(query, planned, service, query.state, hide),
         statistics=_statistics(query, planned),
+        stage_statistics=stage_statistics(query.progress),
         io_metadata=_committed(_io(planned), query.committed_snapshot),
         failure_info=_failure(query),
         warnings=tuple(EventWarning(code=w.code, name=w.name, message=query.redact(w.message)) for w in query.warnings),

@@ -6,6 +6,7 @@ from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState
 from coordinator.engine.execution import QueryProgress, StageProgress
 from shared.protocol.statement import StageStats
+from shared.spi.event_listener import StageStatistics
 
 _MOST = 100
 """Stages of one statement that an answer names, the newest: every page carries them."""
@@ -42,6 +43,20 @@ def root_stage(query: Query, cpu_millis: int, wall_millis: int) -> StageStats | 
         processedRows=query.output_rows,
         processedBytes=query.output_bytes,
         subStages=feeding,
+    )
+
+
+def stage_statistics(progress: QueryProgress) -> tuple[StageStatistics, ...]:
+    """The engine's stages as events tell them; none where it runs a statement as a whole."""
+    return tuple(
+        StageStatistics(
+            stage_id=stage.name,
+            total_splits=stage.total_splits,
+            completed_splits=stage.completed_splits,
+            processed_bytes=stage.processed_bytes,
+            done=stage.done,
+        )
+        for stage in progress.stages[-_MOST:]
     )
 
 

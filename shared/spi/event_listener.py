@@ -89,6 +89,16 @@ class QueryStatistics(EventPart, frozen=True, kw_only=True):
     verbs: Mapping[str, float] = {}
 
 
+class StageStatistics(EventPart, frozen=True, kw_only=True):
+    """A stage of the engine, under its own name for it; bytes are those that its splits read."""
+
+    stage_id: str
+    total_splits: int
+    completed_splits: int
+    processed_bytes: int = 0
+    done: bool = False
+
+
 class SourceColumn(EventPart, frozen=True, kw_only=True):
     """A column that another one is made of. ``type`` and ``subtype`` are OpenLineage's words."""
 
@@ -240,6 +250,8 @@ class QueryCompletedEvent(_Event, frozen=True, kw_only=True, tag="queryCompleted
     context: QueryContext
     metadata: QueryMetadata
     statistics: QueryStatistics
+    stage_statistics: tuple[StageStatistics, ...] = ()
+    """Where the engine runs a statement in stages, the newest of very many."""
     io_metadata: QueryIOMetadata = QueryIOMetadata()
     failure_info: QueryFailureInfo | None = None
     warnings: tuple[EventWarning, ...] = ()

@@ -16,7 +16,7 @@ from coordinator.dispatch.clock import SystemClock
 from coordinator.dispatch.failures import canceled
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.dispatch.stages import root_stage
+from coordinator.dispatch.stages import root_stage, stage_statistics
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import statement_stats
 from coordinator.engine.execution import QueryProgress
@@ -121,3 +121,12 @@ async def test_our_own_shell_draws_them() -> None:
     assert root.split()[:3] == ["0.........", "R", "4"]
     assert (first.split()[:2], first.split()[-3:]) == (["7......."[:8], "F"], ["0", "0", "10"])
     assert (second.split()[1], second.split()[-3:]) == ("R", ["0", "3", "3"])
+
+
+def test_events_tell_the_same_stages() -> None:
+    progress = query_progress([told(7, 10, 10, 500), told(8, 6, 3, 60)], running=3)
+    assert [msgspec.to_builtins(stage) for stage in stage_statistics(progress)] == [
+        {"stageId": "7", "totalSplits": 10, "completedSplits": 10, "processedBytes": 500, "done": True},
+        {"stageId": "8", "totalSplits": 6, "completedSplits": 3, "processedBytes": 60, "done": False},
+    ]
+    assert stage_statistics(QueryProgress(4, 4)) == ()
