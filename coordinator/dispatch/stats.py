@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stages import root_stage
 from coordinator.dispatch.states import QueryState
-from shared.protocol.statement import Stats
+from coordinator.dispatch.timeline import Verb
+from shared.protocol.statement import RuntimeMetric, Stats
 
 _SCHEDULED = frozenset({QueryState.RUNNING, QueryState.FINISHING, QueryState.FINISHED})
 _LEFT_QUEUE = (QueryState.DISPATCHING,)
@@ -45,10 +48,28 @@ def progress_percentage(query: Query) -> float | None:
     return min(100.0, query.progress.completed_splits * 100.0 / total)
 
 
+_METRICS: Mapping[Verb, str] = {
+    "analyze": "analyzeTimeNanos",
+    "plan": "logicalPlannerTimeNanos",
+    "optimize": "optimizerTimeNanos",
+    "fragment": "fragmentPlanTimeNanos",
+}
+"""Presto's names of verbs that it measures too; the others have names of the same form."""
+
+
+def runtime_stats(query: Query) -> dict[str, RuntimeMetric]:
+    """The time of each verb, under Presto's names of metrics."""
+    named = {
+        _METRICS.get(verb, f"{verb}TimeNanos"): int(seconds * 1e9) for verb, seconds in query.timeline.seconds().items()
+    }
+    return {name: RuntimeMetric(name=name, unit="NANO", sum=n, max=n, min=n) for name, n in named.items()}
+
+
 def statement_stats(query: Query, *, trino: bool = False, stages: bool = False) -> Stats:
     """The ``stats`` of QueryResults; Trino knows no WAITING_FOR_PREREQUISITES.
 
-    ``stages``: with the statement's stages, which lists of many queries do without.
+    ``stages``: with the statement's stages, which lists of many queries do without, and when it has ended with what
+    each verb took, for Presto's clients alone.
     """
     state, progress = query.state, query.progress
     waiting = state is QueryState.WAITING_FOR_PREREQUISITES
@@ -79,5 +100,6 @@ def statement_stats(query: Query, *, trino: bool = False, stages: bool = False) 
         peakTotalMemoryBytes=progress.peak_memory_bytes,
         peakTaskTotalMemoryBytes=progress.peak_memory_bytes,
         rootStage=msgspec.UNSET if root is None else root,
+        runtimeStats=runtime_stats(query) if stages and state.done and not trino else msgspec.UNSET,
         progressPercentage=msgspec.UNSET if percentage is None else percentage,
     )

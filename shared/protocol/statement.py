@@ -6,6 +6,9 @@ Source: Presto's ``QueryResults``, ``StatementStats``, ``QueryError`` and record
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import msgspec
 
 
@@ -51,7 +54,19 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     peakTaskTotalMemoryBytes: int = 0
     spilledBytes: int = 0
     rootStage: StageStats | msgspec.UnsetType | None = msgspec.UNSET
+    runtimeStats: Mapping[str, RuntimeMetric] | msgspec.UnsetType | None = msgspec.UNSET
     progressPercentage: float | msgspec.UnsetType = msgspec.UNSET
+
+
+class RuntimeMetric(msgspec.Struct, frozen=True, kw_only=True):
+    """One of ``runtimeStats``: what several measurements of a name, in a unit, came to."""
+
+    name: str
+    unit: Literal["NANO", "BYTE", "NONE"]
+    sum: int
+    count: int = 1
+    max: int
+    min: int
 
 
 class Location(msgspec.Struct, frozen=True):

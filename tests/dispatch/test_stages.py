@@ -130,3 +130,27 @@ def test_events_tell_the_same_stages() -> None:
         {"stageId": "8", "totalSplits": 6, "completedSplits": 3, "processedBytes": 60, "done": False},
     ]
     assert stage_statistics(QueryProgress(4, 4)) == ()
+
+
+async def test_times_of_the_verbs_are_told_at_the_end_under_prestos_names() -> None:
+    query = running(QueryProgress())
+    query.timeline.record({"parse": 0.001, "plan": 0.25, "check": 0.5})
+    assert statement_stats(query, stages=True).runtimeStats is msgspec.UNSET
+    query.fail(canceled())
+    found = statement_stats(query, stages=True).runtimeStats
+    assert isinstance(found, dict)
+    assert {name: metric.sum for name, metric in found.items() if name != "dispatchTimeNanos"} == {
+        "parseTimeNanos": 1_000_000,
+        "logicalPlannerTimeNanos": 250_000_000,
+        "checkTimeNanos": 500_000_000,
+    }
+    assert msgspec.to_builtins(found["checkTimeNanos"]) == {
+        "name": "checkTimeNanos",
+        "unit": "NANO",
+        "sum": 500_000_000,
+        "count": 1,
+        "max": 500_000_000,
+        "min": 500_000_000,
+    }
+    assert statement_stats(query, stages=True, trino=True).runtimeStats is msgspec.UNSET
+    assert statement_stats(query).runtimeStats is msgspec.UNSET
