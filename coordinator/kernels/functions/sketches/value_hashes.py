@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...errors import KernelError
 from ...theta import murmur3
 from ...types import Type
 from ..date_texts import clock_instant
@@ -59,7 +60,7 @@ def _hashed(values: pa.Array, type_: Type, rows: HashRows) -> Hashes:
 
 
 def long_values(values: pa.Array, type_: Type) -> npt.NDArray[np.int64]:
-    """The long that Presto keeps each value as."""
+    """The long that Presto keeps each value as; raises NOT_SUPPORTED where it keeps none."""
     match type_.base:
         case "double":
             return _bits(values, np.float64, np.int64)
@@ -75,8 +76,10 @@ def long_values(values: pa.Array, type_: Type) -> npt.NDArray[np.int64]:
             return np.array([clock_instant(_with_zone(v)) for v in values.to_pylist()], np.int64)
         case "date":
             return _plain(values, pa.int32()).astype(np.int64)
-        case _:
+        case _ if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
             return values.to_numpy(zero_copy_only=False).astype(np.int64)
+        case _:  # Presto hashes its own bytes of them
+            raise KernelError("NOT_SUPPORTED", f"Sketches of values of type {type_} are not supported")
 
 
 def _with_zone(text: str) -> str:
