@@ -46,6 +46,7 @@ class Session:
     def __init__(self, error: Exception) -> None:
         self.error = error
         self.conf = SimpleNamespace(set=lambda _name, _value: None)
+        self.client = SimpleNamespace(_session_hooks=[])
         self.tags: list[str] = []
 
     def addTag(self, tag: str) -> None:
