@@ -23,6 +23,7 @@ _CONNECTION = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,  # of what was sent and nobody has acknowledged, which keepalives do not look after
 }
 
 

@@ -19,6 +19,14 @@ from coordinator.values.migrations import NewerSchemaError
 from shared.errors import ErrorCode
 from shared.properties import ConfigurationError
 
+_CONNECTION = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""Of PostgreSQL: a server that is not there any more is given up."""
 _FORGOTTEN_AT_ONCE = 500
 LOST = "The coordinator ended while the statement ran"
 
@@ -135,7 +143,7 @@ class HistoryStore:
 
 def _engine(address: str) -> Engine:
     if not address.startswith("sqlite:"):
-        return create_engine(address, pool_pre_ping=True)
+        return create_engine(address, pool_pre_ping=True, connect_args=_CONNECTION)
     Path(address.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(address, connect_args={"timeout": 30.0})
 
