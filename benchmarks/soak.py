@@ -85,6 +85,8 @@ def client(url: str, numbers: Iterator[int], limit: int, rate: float, counts: Co
         sql = STATEMENTS[place].format(n=turn, m=turn % 50 + 1, k=0)
         answer = asking.ask(sql)
         counts["internal" if answer.internal else "errors" if answer.error else "answered"] += 1
+        if answer.internal:
+            print(json.dumps({"internal": answer.error, "statement": sql}), flush=True)
     asking.close()
 
 
