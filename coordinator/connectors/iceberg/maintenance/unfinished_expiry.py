@@ -67,7 +67,7 @@ class RecordedExpiry:
 
 def finish_later(catalog: TableCatalog, expiry: OpenExpiry, seconds: float = 0.0, tries: int = _TRIES) -> None:
     """Returns at once; looks after so many seconds, and again while catalog or storage do not answer."""
-    if catalog.open_expiries.claim(expiry.id):
+    if catalog.open_expiries.at_work.claim(expiry.id):
         catalog.background.later(seconds, "unfinished-expiry", partial(_finish, catalog, expiry, tries))
 
 
@@ -82,7 +82,7 @@ def _finish(catalog: TableCatalog, expiry: OpenExpiry, tries: int) -> None:
             _LOG.warning("%s: removed %d files of snapshots that had expired", name, removed)
     except Exception as error:
         _LOG.warning("%s: files of expired snapshots cannot be removed yet: %s", name, error)
-    catalog.open_expiries.release(expiry.id)
+    catalog.open_expiries.at_work.release(expiry.id)
     if not done and tries:
         finish_later(catalog, expiry, _PAUSE_SECONDS, tries - 1)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from coordinator.connectors.iceberg.tables.at_work import AtWork
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace, WorkRecords, shared_form
 
 _METADATA = sa.MetaData()
@@ -40,12 +40,10 @@ class OpenDrops:
     def __init__(self, place: WorkPlace) -> None:
         self.records = WorkRecords(place, _DROPS)
         self._catalog = place.catalog
-        self._at_work: set[str] = set()
-        self._lock = threading.Lock()
+        self.at_work = AtWork()
 
     def begin(self, drop: OpenDrop) -> None:
-        """Before the catalog forgets the table. Nothing else here finishes it until ``release``."""
-        self.claim(drop.id)
+        """Before the catalog forgets the table. Nothing else here finishes it until it is closed or released."""
         row = {
             "drop_id": drop.id,
             "catalog": self._catalog,
@@ -55,22 +53,12 @@ class OpenDrops:
             "metadata_location": drop.metadata_location,
         }
         self.records.add(row)
+        self.at_work.claim(drop.id)
 
     def close(self, drop_id: str) -> None:
         """After the last of the files went, or when the table stays."""
         self.records.settle({"drop_id": drop_id})
-        self.release(drop_id)
-
-    def claim(self, drop_id: str) -> bool:
-        """Whether nothing here finishes it yet: the caller does, until ``release``."""
-        with self._lock:
-            is_new = drop_id not in self._at_work
-            self._at_work.add(drop_id)
-            return is_new
-
-    def release(self, drop_id: str) -> None:
-        with self._lock:
-            self._at_work.discard(drop_id)
+        self.at_work.release(drop_id)
 
     def open_entries(self) -> list[OpenDrop]:
         """Empty when nothing was ever recorded."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from coordinator.connectors.iceberg.tables.at_work import AtWork
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace, WorkRecords, shared_form
 
 _METADATA = sa.MetaData()
@@ -43,8 +43,7 @@ class OpenExpiries:
     def __init__(self, place: WorkPlace) -> None:
         self.records = WorkRecords(place, _EXPIRIES)
         self._catalog = place.catalog
-        self._at_work: set[str] = set()
-        self._lock = threading.Lock()
+        self.at_work = AtWork()
 
     def begin(self, expiry: OpenExpiry) -> None:
         """Before the table forgets."""
@@ -62,17 +61,6 @@ class OpenExpiries:
     def close(self, expiry_id: str) -> None:
         """After the last of the files went, or when the table keeps them."""
         self.records.settle({"expiry_id": expiry_id})
-
-    def claim(self, expiry_id: str) -> bool:
-        """Whether nothing here finishes it yet: the caller does, until ``release``."""
-        with self._lock:
-            is_new = expiry_id not in self._at_work
-            self._at_work.add(expiry_id)
-            return is_new
-
-    def release(self, expiry_id: str) -> None:
-        with self._lock:
-            self._at_work.discard(expiry_id)
 
     def open_entries(self) -> list[OpenExpiry]:
         """Empty when nothing was ever recorded."""

@@ -56,7 +56,7 @@ def purge(catalog: TableCatalog, schema: str, table: Table) -> None:
 
 def finish_drop_later(catalog: TableCatalog, drop: OpenDrop) -> None:
     """One that an earlier process or another coordinator left; returns at once."""
-    if catalog.open_drops.claim(drop.id):
+    if catalog.open_drops.at_work.claim(drop.id):
         _again(catalog, drop, 0.0, _TRIES)
 
 
@@ -78,7 +78,7 @@ def _finish(catalog: TableCatalog, drop: OpenDrop, tries: int) -> None:
     if tries:
         _again(catalog, drop, _PAUSE_SECONDS, tries - 1)
     else:
-        catalog.open_drops.release(drop.id)  # the next start looks again
+        catalog.open_drops.at_work.release(drop.id)  # the next start looks again
 
 
 def _is_there(catalog: TableCatalog, drop: OpenDrop) -> bool:
