@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Generic, TypeVar
 
 import structlog
@@ -42,13 +42,14 @@ class NamedListener:
 
 @dataclass(frozen=True, slots=True)
 class ListenerStats:
-    """Events since the start; ``waiting`` are those not handed over yet."""
+    """Events since the start; ``waiting`` are those not handed over yet; CPU time is that of the listener's thread."""
 
     name: str
     delivered: int
     dropped: int
     failed: int
     waiting: int
+    cpu_seconds: float
 
 
 class EventBus:
@@ -70,6 +71,11 @@ class EventBus:
         """Implements ``Publish``: one append; dropped and counted when too many wait."""
         if self._inlet is not None:
             self._inlet.put(make)
+
+    @property
+    def making_seconds(self) -> float:
+        """CPU time of making the events, which all listeners share."""
+        return 0.0 if self._inlet is None else self._inlet.cpu_seconds
 
     def close(self, timeout: float = 5.0) -> None:
         """Hand over what waits, then close the listeners. Blocks."""
@@ -98,6 +104,7 @@ class _Worker(Generic[T]):
         self._given_up = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.dropped = self.failed = 0
+        self.cpu_seconds = 0.0
 
     def start(self) -> None:
         self._thread.start()
@@ -127,6 +134,7 @@ class _Worker(Generic[T]):
             self._filled.clear()
             while self._queue and not self._given_up:
                 self.handle([self._queue.popleft() for _ in range(min(len(self._queue), BATCH))])
+                self.cpu_seconds = thread_time()
             if self._closing.is_set():
                 break
         self.ended()
@@ -183,4 +191,5 @@ class _Outlet(_Worker[Event]):
             _log.warning("an event listener failed to close", listener=self._name, problem=repr(error))
 
     def stats(self, lost: int) -> ListenerStats:
-        return ListenerStats(self._name, self._delivered, self.dropped + lost, self.failed, len(self._queue))
+        dropped, waiting = self.dropped + lost, len(self._queue)
+        return ListenerStats(self._name, self._delivered, dropped, self.failed, waiting, self.cpu_seconds)

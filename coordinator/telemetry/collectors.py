@@ -164,17 +164,24 @@ class MaintenanceCollector(Collector):
 
 
 class EventCollector(Collector):
-    """``procession_events_total{listener,outcome}`` and ``procession_events_waiting{listener}``."""
+    """``procession_events_total{listener,outcome}``, ``…_waiting{listener}`` and ``…_cpu_seconds_total{listener}``.
 
-    def __init__(self, stats: Callable[[], Sequence[ListenerStats]]) -> None:
-        self._stats = stats
+    The CPU time of making the events, which all listeners share, is under the empty name.
+    """
+
+    def __init__(self, stats: Callable[[], Sequence[ListenerStats]], making_seconds: Callable[[], float]) -> None:
+        self._stats, self._making_seconds = stats, making_seconds
 
     def collect(self) -> Iterator[Metric]:
         events = CounterMetricFamily("procession_events", "Events by outcome", labels=("listener", "outcome"))
         waiting = GaugeMetricFamily("procession_events_waiting", "Events not handed over yet", labels=("listener",))
+        spent = CounterMetricFamily("procession_events_cpu_seconds", "CPU time of a listener", labels=("listener",))
+        spent.add_metric(("",), self._making_seconds())
         for each in self._stats():
+            spent.add_metric((each.name,), each.cpu_seconds)
             for outcome in ("delivered", "dropped", "failed"):
                 events.add_metric((each.name, outcome), getattr(each, outcome))
             waiting.add_metric((each.name,), each.waiting)
         yield events
         yield waiting
+        yield spent

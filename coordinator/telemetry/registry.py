@@ -38,5 +38,5 @@ def metrics_of(
     registry.register(NativeCheckerCollector(checkers.providers))
     registry.register(SparkCollector(lambda: spark.status))
     registry.register(RuleFileCollector(rules.wrong))
-    registry.register(EventCollector(bus.stats))
+    registry.register(EventCollector(bus.stats, lambda: bus.making_seconds))
     return registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from time import monotonic
+from time import monotonic, thread_time
 
 import pytest
 
@@ -77,6 +77,22 @@ def test_a_listener_that_fails_or_hangs_harms_no_other() -> None:
     assert (fine.delivered, fine.dropped, failed.failed) == (11, 0, 11)
     assert stuck.dropped == 10  # seven beyond its limit, and three that nobody took
     hanging.free.set()
+
+
+def test_cpu_time_is_told_by_listener() -> None:
+    class Busy(Remembering):
+        def receive(self, events: Sequence[Event]) -> None:
+            until = thread_time() + 0.05
+            while thread_time() < until:
+                pass
+
+    bus = EventBus([named(Busy()), named(Remembering())])
+    bus.start()
+    bus.publish(created)
+    bus.close()
+    busy, other = bus.stats()
+    assert busy.cpu_seconds >= 0.05 > other.cpu_seconds
+    assert 0 < bus.making_seconds < 0.05
 
 
 def test_too_many_events_are_dropped_and_counted_for_each() -> None:
