@@ -131,6 +131,11 @@ class WireErrorCode:
     retriable: bool = False
 
 
+def encodable(text: str) -> str:
+    """What UTF-8 can hold of it: half a surrogate pair, as JSON can have it, is a question mark, as in Java."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 class ProcessionError(Exception):
     """An error written for the person who sent the statement.
 
@@ -145,6 +150,7 @@ class ProcessionError(Exception):
         location: ErrorLocation | None = None,
         retriable: bool | None = None,
     ) -> None:
+        message = encodable(message)
         super().__init__(message)
         self.code = code
         self.message = message

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from coordinator.cluster.schema import LEASES, NODES, PLACED, migrate_cluster
 from coordinator.values.migrations import NewerSchemaError
+from coordinator.values.storable_texts import keep_storable
 from shared.properties import ConfigurationError
 
 _KEPT = timedelta(days=1)
@@ -66,6 +67,7 @@ class ClusterStore:
             pool_timeout=5,
             connect_args=_CONNECTION,
         )
+        keep_storable(self.engine)
         try:
             migrate_cluster(self.engine)
         except (SQLAlchemyError, NewerSchemaError) as error:

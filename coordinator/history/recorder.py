@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
 from coordinator.history.rows import Row, completed_row, created_row, procedure_row, table_rows
 from coordinator.history.settings import HistorySettings
@@ -21,7 +21,7 @@ LINGER = 0.5
 
 
 class HistoryRecorder:
-    """Writes batches, each in one transaction; tries a failed one once more."""
+    """Writes batches, each in one transaction; one that fails is tried once more, statement by statement."""
 
     def __init__(self, store: HistoryStore, settings: HistorySettings, node_id: str) -> None:
         self._store, self._settings, self._node_id = store, settings, node_id
@@ -34,18 +34,31 @@ class HistoryRecorder:
             _log.warning("statements ran when the coordinator ended", lost=lost, node=node_id)
 
     def receive(self, events: Sequence[Event]) -> None:
-        """Raises SQLAlchemyError."""
+        """Raises SQLAlchemyError where the database takes nothing; a statement that it refuses is lost alone."""
         queries, tables, procedures = self._rows(events)
         try:
             self._store.write(queries, tables, procedures)
-        except SQLAlchemyError:
-            self._store.write(queries, tables, procedures)
+        except DBAPIError as error:
+            if error.connection_invalidated or isinstance(error, OperationalError | InterfaceError):
+                self._store.write(queries, tables, procedures)
+            else:
+                self._write_apart(queries, tables, procedures)
+        except (ValueError, OverflowError):  # a driver's, of values that the database has no place for
+            self._write_apart(queries, tables, procedures)
         if monotonic() >= self._forgets_at:
             self._forgets_at = monotonic() + _FORGETS_EVERY
             self._store.forget(datetime.now(UTC) - timedelta(seconds=self._settings.max_age), self._settings.max_size)
 
     def close(self) -> None:
         self._store.close()
+
+    def _write_apart(self, queries: list[Row], tables: list[Row], procedures: list[Row]) -> None:
+        for query_id in dict.fromkeys(str(row["query_id"]) for row in (*queries, *procedures)):
+            own = [[row for row in rows if row["query_id"] == query_id] for rows in (queries, tables, procedures)]
+            try:
+                self._store.write(*own)
+            except (SQLAlchemyError, ValueError, OverflowError) as error:
+                _log.warning("a statement is not in the history", query_id=query_id, problem=repr(error)[:500])
 
     def _rows(self, events: Sequence[Event]) -> tuple[list[Row], list[Row], list[Row]]:
         """The last word of each statement and call."""

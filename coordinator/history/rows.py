@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from coordinator.history.schema import QUERIES
+from coordinator.values.storable_texts import storable
 from shared.spi.event_listener import (
     ProcedureProgressEvent,
     QueryCompletedEvent,
@@ -170,7 +171,12 @@ def _size(row: Row) -> int:
 
 
 def _json(value: Sequence[Any] | Mapping[str, Any]) -> str | None:
-    return msgspec.json.encode(value).decode() if value else None
+    if not value:
+        return None
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(storable(msgspec.to_builtins(value))).decode()
 
 
 def _millis(seconds: float) -> int:
@@ -178,10 +184,8 @@ def _millis(seconds: float) -> int:
 
 
 def _shortened(text: str, limit: int) -> str:
-    # NUL is no character of PostgreSQL's texts.
-    text = text.replace("\0", "\N{SYMBOL FOR NULL}")
     return text if len(text) <= limit else text[:limit] + _CUT
 
 
 def _compressed(content: str | None) -> bytes | None:
-    return None if content is None else zlib.compress(content.encode(), 3)
+    return None if content is None else zlib.compress(content.encode("utf-8", "replace"), 3)

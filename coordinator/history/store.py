@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from coordinator.history.rows import Row, micros
 from coordinator.history.schema import PROCEDURES, QUERIES, TABLES, migrate_history
 from coordinator.values.migrations import NewerSchemaError
+from coordinator.values.storable_texts import keep_storable
 from shared.errors import ErrorCode
 from shared.properties import ConfigurationError
 
@@ -143,9 +144,12 @@ class HistoryStore:
 
 def _engine(address: str) -> Engine:
     if not address.startswith("sqlite:"):
-        return create_engine(address, pool_pre_ping=True, connect_args=_CONNECTION)
+        engine = create_engine(address, pool_pre_ping=True, connect_args=_CONNECTION)
+        keep_storable(engine)
+        return engine
     Path(address.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(address, connect_args={"timeout": 30.0})
+    keep_storable(engine)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _record: object) -> None:

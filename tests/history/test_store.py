@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from coordinator.history.reader import ORDERS, HistoryFilter, HistoryReader, Order, WrongPageError
 from coordinator.history.recorder import HistoryRecorder
@@ -21,6 +22,7 @@ from coordinator.history.settings import HistorySettings
 from coordinator.history.store import LOST, HistoryStore, sqlite_address
 from shared.properties import ConfigurationError
 from shared.spi.access_control import Identity
+from shared.spi.event_listener import InputColumn
 from tests.databases import new_database
 from tests.event_samples import CREATED, DAY, FAILURE, IO, PRICE, completed, created, progress
 
@@ -231,6 +233,42 @@ def test_odd_and_long_texts(store: HistoryStore, reader: HistoryReader) -> None:
     assert long is not None
     assert odd["query"] == "SELECT 'a\N{SYMBOL FOR NULL}b'; \U0001f600 '' \\ --"
     assert (len(long["query"]), long["query_truncated"]) == (1024 + len("… (cut off)"), True)
+
+
+ODD = "a\0b\ud800"
+KEPT = "a\N{SYMBOL FOR NULL}b?"
+
+
+def test_texts_that_a_database_does_not_take_hide_nothing(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    """In any field: the rows of a batch are written together."""
+    context = dict.fromkeys(("user", "principal", "source", "client_info", "catalog", "schema", "trace_token"), ODD)
+    table = replace(IO.inputs[0], table=ODD, columns=(InputColumn(name=ODD, type="double"),))
+    failure = replace(FAILURE, failure_message=ODD)
+    many: dict[str, Any] = {"client_tags": (ODD,), "groups": (ODD,), "resource_group_id": (ODD, "x")}
+    about = {
+        "failure_info": failure,
+        "io_metadata": replace(IO, inputs=(table,)),
+        "text": ODD,
+        "context": context | many,
+    }
+    recorder.receive([completed("before"), completed("odd", **about), progress("odd", table=ODD, error=ODD)])
+    recorder.receive([created("running"), progress("other", phase=ODD)])
+    assert {*ids(reader)} == {"before", "odd", "running"}
+    found = reader.one("odd", everybody)
+    assert found is not None
+    told = {name: found[name] for name in ("user_name", "source", "catalog", "error_message", "query", "trace_token")}
+    assert set(told.values()) == {KEPT}
+    assert [found["tables"][0][name] for name in ("table_name", "columns")] == [KEPT, f'["{KEPT}"]']
+    for wanted in ({"user": ODD}, {"text": ODD}, {"source": ODD}, {"group": ODD}):
+        assert ids(reader, **wanted) == ["odd"]
+    assert ids(reader, state="\0") == []
+
+
+def test_a_statement_that_the_database_refuses_is_lost_alone(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    numbers = replace(completed().statistics, written_rows=2**70)
+    recorder.receive([completed("one"), completed("beyond", statistics=numbers), progress("one"), completed("two")])
+    assert {*ids(reader)} == {"one", "two"}
+    assert len(list(reader.tables(HistoryFilter(), everybody))) == 4
 
 
 def test_migrations_run_once_and_a_newer_database_is_refused(address: str) -> None:

@@ -78,6 +78,8 @@ def mapped(subject: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, f"{subject}: file is missing: {error}") from error
     except (pydantic.ValidationError, ValidationError, *_OF_BROKEN_FILES) as error:
+        if "\0" in subject:
+            raise nul_in_name(subject) from error
         raise ProcessionError(
             ErrorCode.ICEBERG_INVALID_METADATA, f"Metadata of {subject} cannot be used: {_first_line(error)}"
         ) from error
@@ -89,6 +91,12 @@ def mapped(subject: str) -> Iterator[None]:
         raise ProcessionError(
             ErrorCode.ICEBERG_FILESYSTEM_ERROR, f"Catalog or storage of {subject} failed: {_first_line(error)}"
         ) from error
+
+
+def nul_in_name(name: str) -> ProcessionError:
+    """Neither databases nor file systems have it in names."""
+    shown = name.replace("\0", "\N{SYMBOL FOR NULL}")
+    return ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"Names cannot have the character NUL: {shown}")
 
 
 def _optional_errors() -> tuple[type[BaseException], ...]:

@@ -21,7 +21,7 @@ from pyiceberg.table.sorting import SortOrder
 from pyiceberg.types import NestedField, TimeType
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
-from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.failures import invalid_property, mapped, nul_in_name
 from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held_of_new
 from coordinator.connectors.iceberg.manifests.metadata_files import NOT_LANDED
@@ -200,6 +200,8 @@ def _location(client: object, schema: str, name: str) -> str | None:
 
 def check_name(name: str) -> None:
     """Refuses a name that would mean a metadata table, a snapshot or a branch of another table wherever it is used."""
+    if "\0" in name:
+        raise nul_in_name(name)
     if "$" in name or "@" in name:
         message = f"Invalid Iceberg table name: {name} ('$' and '@' mean metadata tables and snapshots)"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)

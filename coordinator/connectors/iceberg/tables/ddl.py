@@ -22,7 +22,7 @@ from pyiceberg.types import IcebergType
 
 from coordinator.connectors.iceberg import locations
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
-from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.failures import invalid_property, mapped, nul_in_name
 from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held
 from coordinator.connectors.iceberg.materialized.stored import STORAGE_PREFIX, is_storage_name
 from coordinator.connectors.iceberg.spark_sql import quoted_path
@@ -175,6 +175,8 @@ def _change_schema(
 
 
 def _check_schema(catalog: TableCatalog, change: SchemaCreation) -> None:
+    if "\0" in change.schema:
+        raise nul_in_name(change.schema)
     location = change.properties.get("location")
     if location is not None:
         locations.check_location(catalog.settings, str(location))
