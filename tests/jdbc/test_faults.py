@@ -57,6 +57,13 @@ def test_a_table_without_permission(catalogs: Catalogs) -> None:
     assert "permission denied for table secret" in told.message
 
 
+@pytest.mark.parametrize("name", ['"a\0b"', '"a\0b".secret', 'faults."\0"'])
+def test_a_name_with_nul_is_of_no_table(catalogs: Catalogs, name: str) -> None:
+    told = failure(lambda: planned(catalogs, f"SELECT * FROM {name}"))
+    assert told.code is ErrorCode.SYNTAX_ERROR
+    assert "does not exist" in told.message
+
+
 def test_a_join_with_a_table_without_permission(catalogs: Catalogs) -> None:
     text = "SELECT f.w FROM few f JOIN secret s ON f.k = s.k"
     told = failure(lambda: run(catalogs, planned(catalogs, text)))

@@ -50,7 +50,7 @@ class JdbcConnector:
 
     def table(self, schema: str, name: str, version: object = None) -> TableMetadata | None:
         """The table as it is now: databases keep no versions, so ``version`` is refused by having no table."""
-        if version is not None:
+        if version is not None or "\0" in schema + name:  # no database has NUL in names, and drivers fail over it
             return None
         table = self.database.table(schema, name) or self._spelled_otherwise(schema, name)
         return None if table is None else self._describe(schema, name, table)
