@@ -140,7 +140,8 @@ class CoordinatorSettings(Settings):
         120.0,
         alias="shutdown.grace-period",
         ge=0,
-        description="How long running queries may take to finish after a shutdown was asked for.",
+        description="How long new statements are refused before a graceful shutdown goes on, so that load balancers"
+        " notice; running ones are waited for then, as long as they take.",
     )
     drain_on_sigterm: bool = Field(
         False,
