@@ -114,7 +114,7 @@ NETWORK: tuple[Case, ...] = (
 )  # fmt: skip
 
 ARRAYS: tuple[Case, ...] = (
-    ("all_match(ARRAY[1, 2], x -> x > 0)", True), ("all_match(ARRAY[1, NULL], x -> x > 0)", None), ("any_match(ARRAY[1, NULL], x -> x > 5)", None), ("any_match(ARRAY[1, NULL], x -> x > 0)", True), ("none_match(ARRAY[1, 2], x -> x > 5)", True), ("none_match(ARRAY[1, NULL], x -> x > 5)", None),
+    ("all_match(ARRAY[1, 2], x -> x > 0)", True), ("all_match(ARRAY[1, NULL], x -> x > 0)", None), ("any_match(ARRAY[1, NULL], x -> x > 5)", None), ("any_match(ARRAY[1, NULL], x -> x > 0)", True), ("none_match(ARRAY[1, 2], x -> x > 5)", True), ("any_match(ARRAY[1, 0], x -> 1 / x = 1)", True), ("all_match(ARRAY[1, 0], x -> 1 / x > 1)", False), ("none_match(ARRAY[1, NULL], x -> x > 5)", None),
     ("array_cum_sum(ARRAY[1, 2, NULL, 3])", [1, 3, None, None]), ("array_distinct(ARRAY[1, 2, NULL, NULL, 2])", [1, 2, None]), ("array_except(ARRAY[1, 3, 3, 2, NULL], ARRAY[1, 2, 2, 4])", [3, None]), ("array_intersect(ARRAY[5, 1, NULL], ARRAY[1, NULL])", [1, None]),
     ("array_join(ARRAY[1, NULL, 2], ',')", "1,2"), ("array_join(ARRAY[1, NULL, 2], ',', 'x')", "1,x,2"), ("array_join(ARRAY[1e0, 2e10], '|')", "1.0|2.0E10"), ("array_join(ARRAY[true, false], ',')", "true,false"), ("array_max(ARRAY[1, 3, 2])", 3), ("array_max(ARRAY[1, NULL])", None), ("array_min(ARRAY['b', 'a'])", "a"),
     ("array_normalize(ARRAY[3.0e0, 4.0e0], 2e0)", [0.6, 0.8]), ("array_position(ARRAY[10, 20, 30, 40], 30)", 3), ("array_position(ARRAY[1, 2, 1], 1, 2)", 3), ("array_position(ARRAY[1, 2, 1], 1, -1)", 3), ("array_remove(ARRAY['foo', NULL, 'bar'], 'foo')", [None, "bar"]),

@@ -204,6 +204,26 @@ ARRAYS = (
     "element_at(e, 1)", "element_at(e, -1)", "element_at(f, 9)", "element_at(e, i)", "array_join(f, ',')",
     "array_join(e, '-')"
 )  # fmt: skip
+LAMBDAS = (
+    "transform(e, x -> x + 1)", "transform(e, x -> x * j)", "transform(e, x -> i + x)", "transform(e, x -> d)",
+    "transform(f, x -> upper(x))", "transform(f, x -> x || t)", "transform(f, x -> length(x) > 0)",
+    "transform(e, x -> CAST(x AS varchar))", "transform(e, x -> CASE WHEN x > 3 THEN 'high' ELSE 'low' END)",
+    "transform(f, x -> coalesce(x, t, 'none'))", "transform(e, x -> transform(e, y -> x + y))",
+    "transform(f, e -> length(e))", "transform(e, x -> 100 / x)", "transform(e, x -> x / 2e0)",
+    "transform(f, x -> x)", "transform(e, x -> x BETWEEN 1 AND j)",
+    "transform(f, x -> regexp_replace(x, '[ab]', '-'))", "transform(transform(e, x -> x + 1), x -> x * 2)",
+    "transform(e, x -> date_add('day', x, y))", "transform(e, x -> round(x / 3e0, 2))", "transform(e, x -> p * x)",
+    "filter(e, x -> x > 2)", "filter(e, x -> x IS NOT NULL)", "filter(f, x -> x LIKE 'a%')", "filter(e, x -> x <> i)",
+    "filter(f, x -> x IN ('a', 'b', t))", "filter(e, x -> NULL)", "filter(e, x -> b)", "filter(e, x -> mod(i, x) = 0)",
+    "filter(transform(e, x -> CAST(x AS varchar)), x -> x > '2')", "cardinality(filter(e, x -> x > j))",
+    "reduce(e, 0, (s, x) -> s + x, s -> s)", "reduce(e, 0, (s, x) -> s + coalesce(x, 0), s -> s)",
+    "reduce(e, i, (s, x) -> s + x, s -> s)", "reduce(f, 0, (s, x) -> s + 1, s -> CAST(s AS varchar))",
+    "reduce(e, 0e0, (s, x) -> s + x * d, s -> s / 2e0)", "reduce(f, 0, (s, x) -> s + length(x), s -> coalesce(s, -1))",
+    "reduce(e, CAST(NULL AS bigint), (s, x) -> coalesce(s, 0) + j, s -> s)",
+    "reduce(e, true, (s, x) -> s AND x > 0, s -> NOT s)",
+    *(f"{function}(e, x -> x > 0)" for function in ("all_match", "any_match", "none_match")),
+    *(f"{function}(f, x -> x = u OR length(x) = j)" for function in ("all_match", "any_match", "none_match")),
+)  # fmt: skip
 TRIED = (
     "try(CAST(t AS bigint))", "try(CAST(t AS date))", "try(CAST(t AS double))", "try(CAST(substr(t, 1, 4) AS integer))",
     "try(p / q)", "try(round(d, 2))", "try(CAST(d AS decimal(12,2)))",
@@ -227,4 +247,4 @@ PATTERNS = (
     r"regexp_replace(u, '\d+', '#')", r"regexp_replace(u, '[aeiou]')", r"regexp_replace(t, '0+?', '00')",
     r"regexp_replace(u, '(o|oo),?', 'x')",
 )  # fmt: skip
-EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *TRIED, *TURNS, *PATTERNS)
+EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *LAMBDAS, *TRIED, *TURNS, *PATTERNS)
