@@ -51,9 +51,30 @@ _ODD_JSON = (
     '[{"a":{"b":1}}]',
     "[" * 1200 + "]" * 1200, '{"a":{"b":"deep"},"c":' + "[" * 1100 + "]" * 1100 + "}", '{"a":' + "7" * 5000 + "}",
     '{"a":"\x7f\\u001f"}', '{"a":+1}', '{"a":.5}', '{"a":tru}', ' {"a" : true , "c" : "x"}\n', '{"a":"true"}',
-    '{"A":1}',
+    '{"A":1}', '[]', ' [ 1 , -2,"x", null ] ', '[true,[1]]', '{"b":1,"a":[1, 2],"ab":null}', '{"b":2,"a":1,"b":3}',
+    '"text"', ' 17 ', '-0', '{"z":"{","y":0}', '["{"]', '[1.0]', '["a\\\\"]', '{"b":{"c":1},"a":2}', '[{"b":1,"a":2}]',
+    '[01]', '{"a":["x]y","}"],"B":-0.001,"C":1.5}', '[0.0001]', '[123456.5, -1.0, 0.05, 1.10, 1234567.5, 0.0]',
+    '{"a":"\U0001f600","c":1}', '["\U0001f600"]', '["\\ud83d\\ude00","\\u001f\\\\u001f"]',
+    '{"\u00e9":1,"a":2}', '["\u00e9","x\x7f"]', '[1,]', '[1 2]',
     '{"a":"' + "long " * 1000 + '","c":1}',
 )  # fmt: skip
+
+
+_ODD_URLS = (
+    "", "http:", "http://", "http://h", "//h/p", "/p?q", "mailto:a@b", "http://a b/c", "http://h:80", "http://h:/p",
+    "http://h:99999999999/p", "http://user@h/p", "http://h/p?k=1&k=2", "http://h/p?kk=1&k=2#f", "http://h/p?k&b=+x%20y",
+    "http://h/%41?k=%C3%A9#%zz", "HTTP://H.COM?k=a+b#?x", "http://h#f#g", "http://h/p?#", "http://[::1]:8080/p?k=v",
+    "ftp://h/p?a=k=2&k=", "http://h/\u00e9?k=\u00e9", "http://h?k=1?2&x#k=9", "http://h/p?x=1#a?k=3", "a%2", "100%25",
+    "a+b%20c%C3%A9", "%41%7e%0a", "~*-_. !", "http://h_x/p", "http://h/p\n", "urn:isbn:1", "x://h/a|b", "http://-/?k=",
+)  # fmt: skip
+
+
+def _address(by: random.Random) -> str:
+    query = "&".join(f"{by.choice('kbx')}={by.randrange(99)}" for _ in range(by.randrange(4)))
+    port = by.choice(("", "", ":8080"))
+    return f"https://www.host{by.randrange(9)}.com{port}/a/{by.randrange(99)}{'?' * bool(query)}{query}" + by.choice(
+        ("", "#top")
+    )
 
 
 def _document(by: random.Random) -> str:
@@ -104,6 +125,7 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "z": pa.array([v and v.replace(tzinfo=UTC) for v in moments], pa.timestamp("us", "UTC")),
             "b": pa.array(chosen((True, False), lambda: True), pa.bool_()),
             "k": pa.array(chosen(_ODD_JSON, lambda: _document(by)), pa.string()),
+            "h": pa.array(chosen(_ODD_URLS, lambda: _address(by)), pa.string()),
             "e": pa.array(
                 chosen(([], [None], [1, None], [3, 3]), lambda: _several(by, range(-3, 9))), pa.list_(pa.int64())
             ),
@@ -116,7 +138,7 @@ TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
     "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date",
     "m": "timestamp", "n": "timestamp", "z": "timestamp with time zone", "b": "boolean", "k": "varchar",
-    "e": "array(bigint)", "f": "array(varchar)",
+    "h": "varchar", "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
 CASTS = (
@@ -198,6 +220,7 @@ JSONS = (
     *(f"json_extract(k, '{path}')" for path in ("$.a", "$.a.b", "$.id", "$.a[0]")),
     "try_cast(json_extract_scalar(k, '$.id') AS bigint)", "json_extract_scalar(t, '$.a')",
     "upper(json_extract_scalar(k, '$.c'))",
+    "json_parse(k)", "try(json_parse(k))", "json_array_length(k)", *(f"json_array_get(k, {i})" for i in (0, 1, 2, -1)),
 )  # fmt: skip
 ARRAYS = (
     "cardinality(e)", "cardinality(f)", "contains(e, 3)", "contains(e, j)", "contains(f, 'a')", "contains(f, t)",
@@ -224,6 +247,11 @@ LAMBDAS = (
     *(f"{function}(e, x -> x > 0)" for function in ("all_match", "any_match", "none_match")),
     *(f"{function}(f, x -> x = u OR length(x) = j)" for function in ("all_match", "any_match", "none_match")),
 )  # fmt: skip
+URLS = (
+    *(f"url_extract_{part}(h)" for part in ("protocol", "host", "port", "path", "query", "fragment")),
+    *(f"url_extract_parameter(h, '{name}')" for name in ("k", "b", "x", "kk")), "url_encode(h)", "url_encode(t)",
+    "url_decode(h)", "url_decode(t)", "upper(url_extract_host(h))", "try_cast(url_extract_parameter(h, 'k') AS bigint)",
+)  # fmt: skip
 TRIED = (
     "try(CAST(t AS bigint))", "try(CAST(t AS date))", "try(CAST(t AS double))", "try(CAST(substr(t, 1, 4) AS integer))",
     "try(p / q)", "try(round(d, 2))", "try(CAST(d AS decimal(12,2)))",
@@ -247,4 +275,4 @@ PATTERNS = (
     r"regexp_replace(u, '\d+', '#')", r"regexp_replace(u, '[aeiou]')", r"regexp_replace(t, '0+?', '00')",
     r"regexp_replace(u, '(o|oo),?', 'x')",
 )  # fmt: skip
-EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *LAMBDAS, *TRIED, *TURNS, *PATTERNS)
+EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *LAMBDAS, *URLS, *TRIED, *TURNS, *PATTERNS)

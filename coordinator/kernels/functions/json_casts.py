@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -59,7 +60,23 @@ def written(value: object) -> str:
         case list() | tuple():
             return "[" + ",".join(map(written, value)) + "]"
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            made = json.dumps(value, ensure_ascii=False)
+            return made if made.isascii() and "\\u" not in made else _ESCAPED.sub(_escape, made)
+
+
+_ESCAPED = re.compile(r"\\\\|\\u[0-9a-f]{4}|[\ud800-\udfff\U00010000-\U0010ffff]")
+"""A backslash comes with what it escapes, so that the text of two is none."""
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As Jackson writes bytes: digits in capitals, and what is two characters in Java as two."""
+    text = found[0]
+    if text == "\\\\":
+        return text
+    if text[0] == "\\":
+        return "\\u" + text[2:].upper()
+    units = text.encode("utf-16-be", "surrogatepass").hex().upper()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def number_text(value: Number) -> str:

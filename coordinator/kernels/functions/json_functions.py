@@ -98,7 +98,7 @@ def _extract(text: str, path: str) -> str | None:
     path_of(path)
     value = _read(text)
     found = _MISSING if value is _MISSING else find(value, path)
-    return None if found is _MISSING else _encodable(written(found))
+    return None if found is _MISSING else written(found)
 
 
 def _encodable(text: str) -> str:
@@ -150,7 +150,7 @@ def _array_get(text: str, index: int) -> str | None:
         return None
     value = values[place]
     # A string comes without its quotes: Presto's own oddity, which its documentation warns of.
-    return value if value is None or isinstance(value, str) else written(value)
+    return _encodable(value) if isinstance(value, str) else None if value is None else written(value)
 
 
 def _array_contains(text: str, element: object) -> bool | None:

@@ -20,12 +20,14 @@ from coordinator.unparser.vectorised.lambdas import over_elements
 from coordinator.unparser.vectorised.maths import MATHS
 from coordinator.unparser.vectorised.patterns import PATTERNS
 from coordinator.unparser.vectorised.texts import TEXTS
+from coordinator.unparser.vectorised.urls import URLS
 from coordinator.values.python_functions import runs_programs
 from coordinator.values.type_names import type_name
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
 RULES: dict[str, Rule] = {
-    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, "$operator$cast": cast_form, "try_cast": cast_form
+    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, **URLS,
+    "$operator$cast": cast_form, "try_cast": cast_form
 }  # fmt: skip
 _LONGEST = 20_000
 """Characters of SQL, arguments stand in it several times; beyond them a program is better."""
