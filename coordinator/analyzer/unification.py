@@ -220,7 +220,7 @@ def finish_numbers(name: str, actual: Sequence[Type | None], bindings: Bindings)
     elif name == "url_encode":
         n["y"] = min(UNBOUNDED_LENGTH, n["x"] * 12)
     elif name == "render":
-        n["y"] = UNBOUNDED_LENGTH
+        n["y"] = min(UNBOUNDED_LENGTH, n["x"] + 15)
 
 
 def _char_length(length: int) -> int:

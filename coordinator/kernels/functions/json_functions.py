@@ -209,11 +209,51 @@ def _plan_children(text: str, node: str) -> tuple[str, ...] | None:
     return None if found is None else tuple(str(c["id"]) for c in found.get("children", ()))
 
 
+_AGGREGATIONS = ("Aggregate(PARTIAL)", "Aggregate(FINAL)", "Aggregate")
+_TABLE_NAME = re.compile(r"tableName=(\w)")
+
+
+def _scrubbed_plan(text: str) -> str | None:
+    """EXPLAIN's JSON without what differs between two runs, as Presto's pretty printer shows it."""
+    plan = _plan(text)
+    if not isinstance(plan, dict) or not all(isinstance(f, dict) for f in plan.values()):
+        return None
+    try:
+        fragments = {k: {**f, "plan": _scrubbed_node(f.get("plan"))} for k, f in plan.items()}
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return _pretty(fragments, "")
+
+
+def _scrubbed_node(node: Any) -> Any:
+    if node is None:
+        return None
+    name = next((a for a in _AGGREGATIONS if node["name"].startswith(a)), node["name"])
+    table = _TABLE_NAME.search(node["identifier"]) if node["identifier"].startswith("[table") else None
+    shown = {
+        "id": "PLANID", "name": name, "identifier": f"tableName={table[1]}" if table else "IDENTIFIER",
+        "details": "DETAILS", "children": [_scrubbed_node(child) for child in node["children"]],
+        "remoteSources": node["remoteSources"], "estimates": [],
+    }  # fmt: skip
+    place = node.get("sourceLocation")
+    return {"sourceLocation": place, **shown} if place is not None else shown
+
+
+def _pretty(value: object, indent: str) -> str:
+    """Objects in lines, arrays in one."""
+    if isinstance(value, dict):
+        inner = [f"{indent}  {written(k)} : {_pretty(v, indent + '  ')}" for k, v in value.items()]
+        return "{\n" + ",\n".join(inner) + f"\n{indent}}}" if inner else "{ }"
+    if isinstance(value, list):
+        return "[ " + ", ".join(_pretty(v, indent) for v in value) + " ]" if value else "[ ]"
+    return written(value)
+
+
 JSON_FUNCTIONS: Table = {
     **plain(
         json_extract=_extract, json_extract_scalar=_extract_scalar, json_size=_size, json_parse=_parse,
         json_array_length=_array_length, json_array_get=_array_get, json_array_contains=_array_contains,
         is_json_scalar=_is_scalar, json_format=lambda text: text, json_presto_query_plan_ids=_plan_ids,
-        json_presto_query_plan_node_children=_plan_children,
+        json_presto_query_plan_node_children=_plan_children, json_presto_query_plan_scrub=_scrubbed_plan,
     ),
 }  # fmt: skip
