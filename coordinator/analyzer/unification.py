@@ -42,7 +42,7 @@ class FunctionSignature:
 
     @property
     def generic(self) -> bool:
-        return any(_has_variable(a) for a in self.arguments)
+        return any(_type_variables(a) for a in self.arguments)
 
     def __str__(self) -> str:
         variables = dict.fromkeys(n for a in (*self.arguments, self.result) for n in _type_variables(a))

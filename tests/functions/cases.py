@@ -200,7 +200,7 @@ COLORS: tuple[Case, ...] = (
     ("render('hello', color('red'))", "\x1b[38;5;1mhello\x1b[0m"), ("render('hello', color('#f00'))", "\x1b[38;5;196mhello\x1b[0m"), ("render('hello', color('#0f0'))", "\x1b[38;5;46mhello\x1b[0m"), ("render('hello', color('#00f'))", "\x1b[38;5;21mhello\x1b[0m"),
     ("render(1234, color('blue'))", "\x1b[38;5;4m1234\x1b[0m"), ("render(1.5e0, color('blue'))", "\x1b[38;5;4m1.5\x1b[0m"), ("render(true)", "\x1b[38;5;2m\u2713\x1b[0m"), ("render(false)", "\x1b[38;5;1m\u2717\x1b[0m"), ("typeof(render('hello', color('red')))", "varchar(20)"),
     ("color(0e0, 0e0, 255e0, color('#000'), color('#fff'))", "#000000"), ("color(128e0, 0e0, 255e0, color('#000'), color('#fff'))", "#808080"), ("color(256e0, 0e0, 255e0, color('#000'), color('#fff'))", "#ffffff"), ("color(0.5e0, color('#f00'), color('#0f0'))", "#ffff00"), ("color(nan(), color('#f00'), color('#0f0'))", "#000000"),
-    ("bar(0.5e0, 4)", "\x1b[38;5;196m\u2588\x1b[38;5;214m\u2588\x1b[0m  "), ("bar(2e0, 1, color('#000'), color('#fff'))", "\x1b[38;5;16m\u2588\x1b[0m"), ("bar(-1e0, 3)", "\x1b[0m   "), ("color('red') = color('red')", True),
+    ("bar(0.5e0, 4)", "\x1b[38;5;196m\u2588\x1b[38;5;214m\u2588\x1b[0m  "), ("bar(2e0, 1, color('#000'), color('#fff'))", "\x1b[38;5;16m\u2588\x1b[0m"), ("bar(-1e0, 3)", "\x1b[0m   "), ("color('red') = color('red')", True), ("cardinality(noisy_empty_approx_set_sfm(infinity()))", 0),
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = (

@@ -69,6 +69,15 @@ _ODD_URLS = (
 )  # fmt: skip
 
 
+_VALUES = (
+    "null", "true", "false", "0", "-0", "1.5", "-0.25", "1e3", "1.0E10", "127", "128", "-129", "32768", "2147483648",
+    "999999999999999999", "9223372036854775807", "9223372036854775808", '""', '"text"', '"17"', '" 8 "', '"1.5"', '"t"',
+    '"a\\"b"', '"\\u001F"', '"null"', "[]", "[1,2,null]", '["a","b c",null]', '[1,"2",true]', "[1.5,2]", "[[1]]", "{}",
+    '{"a":1}', '[ "x" , 1 ]', '["\\n"]', "[128,-129]", "[true,false,null]", '["]"]', "[0.1,-0.0]",
+    "123456789012345678901",
+)  # fmt: skip
+
+
 def _address(by: random.Random) -> str:
     query = "&".join(f"{by.choice('kbx')}={by.randrange(99)}" for _ in range(by.randrange(4)))
     port = by.choice(("", "", ":8080"))
@@ -125,6 +134,7 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "z": pa.array([v and v.replace(tzinfo=UTC) for v in moments], pa.timestamp("us", "UTC")),
             "b": pa.array(chosen((True, False), lambda: True), pa.bool_()),
             "k": pa.array(chosen(_ODD_JSON, lambda: _document(by)), pa.string()),
+            "o": pa.array(chosen(_VALUES, lambda: str(by.randrange(-99, 999))), pa.string()),
             "h": pa.array(chosen(_ODD_URLS, lambda: _address(by)), pa.string()),
             "e": pa.array(
                 chosen(([], [None], [1, None], [3, 3]), lambda: _several(by, range(-3, 9))), pa.list_(pa.int64())
@@ -138,7 +148,7 @@ TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
     "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date",
     "m": "timestamp", "n": "timestamp", "z": "timestamp with time zone", "b": "boolean", "k": "varchar",
-    "h": "varchar", "e": "array(bigint)", "f": "array(varchar)",
+    "o": "json", "h": "varchar", "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
 CASTS = (
@@ -227,6 +237,12 @@ ARRAYS = (
     "element_at(e, 1)", "element_at(e, -1)", "element_at(f, 9)", "element_at(e, i)", "array_join(f, ',')",
     "array_join(e, '-')"
 )  # fmt: skip
+JSON_CASTS = (
+    *(f"try_cast(o AS {kind})" for kind in ("varchar", "bigint", "integer", "tinyint", "double", "boolean")),
+    *(f"try_cast(o AS array({kind}))" for kind in ("varchar", "bigint", "tinyint", "double", "boolean")),
+    "try_cast(json_extract(k, '$.id') AS bigint)", "try_cast(json_extract(k, '$.a') AS varchar)",
+    "try(CAST(json_parse(k) AS array(bigint)))", "try(CAST(o AS bigint))",
+)  # fmt: skip
 LAMBDAS = (
     "transform(e, x -> x + 1)", "transform(e, x -> x * j)", "transform(e, x -> i + x)", "transform(e, x -> d)",
     "transform(f, x -> upper(x))", "transform(f, x -> x || t)", "transform(f, x -> length(x) > 0)",
@@ -275,4 +291,18 @@ PATTERNS = (
     r"regexp_replace(u, '\d+', '#')", r"regexp_replace(u, '[aeiou]')", r"regexp_replace(t, '0+?', '00')",
     r"regexp_replace(u, '(o|oo),?', 'x')",
 )  # fmt: skip
-EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *LAMBDAS, *URLS, *TRIED, *TURNS, *PATTERNS)
+EXPRESSIONS = (
+    *CASTS,
+    *TEXTS,
+    *MATHS,
+    *DATES,
+    *NESTED,
+    *JSONS,
+    *JSON_CASTS,
+    *ARRAYS,
+    *LAMBDAS,
+    *URLS,
+    *TRIED,
+    *TURNS,
+    *PATTERNS,
+)

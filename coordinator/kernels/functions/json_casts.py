@@ -79,6 +79,11 @@ def _escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
+def encodable(text: str) -> str:
+    """Half of a pair of surrogates is no character: Java writes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def number_text(value: Number) -> str:
     """A number as Jackson shows a double."""
     if isinstance(value, _Exact):
@@ -191,7 +196,7 @@ def _sql(value: object, target: Type, caster: Caster) -> object:
             if not isinstance(value, dict):
                 raise ValueError(f"Expected a json object, but got {_word(value)}")
             key, item = target.arguments
-            made = {caster(_VARCHAR, key)(k): _sql(v, item, caster) for k, v in value.items()}
+            made = {caster(_VARCHAR, key)(encodable(k)): _sql(v, item, caster) for k, v in value.items()}
             if len(made) != len(value):
                 raise ValueError("Duplicate keys are not allowed")
             return made
@@ -217,14 +222,14 @@ def _row(value: object, target: Type, caster: Caster) -> object:
 def _text(value: object) -> str:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to varchar: {_word(value)}")
-    return value if isinstance(value, str) else written(value)
+    return encodable(value) if isinstance(value, str) else written(value)
 
 
 def _scalar(value: Any, target: Type, caster: Caster) -> object:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, str):
-        return caster(_VARCHAR, target)(value)
+        return caster(_VARCHAR, target)(encodable(value))
     if target.base not in _OF_NUMBERS:
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, bool):

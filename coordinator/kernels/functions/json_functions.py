@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from .failures import invalid
-from .json_casts import Number, ordered, parsed, written
+from .json_casts import Number, encodable, ordered, parsed, written
 from .table import Table, plain
 
 _STEP = re.compile(
@@ -101,11 +101,6 @@ def _extract(text: str, path: str) -> str | None:
     return None if found is _MISSING else written(found)
 
 
-def _encodable(text: str) -> str:
-    """Half of a pair of surrogates is no character: Java writes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def _extract_scalar(text: str, path: str) -> str | None:
     path_of(path)
     value = _read(text)
@@ -114,7 +109,7 @@ def _extract_scalar(text: str, path: str) -> str | None:
         return None
     if isinstance(found, Number):
         return found.text
-    return _encodable(found) if isinstance(found, str) else written(found)
+    return encodable(found) if isinstance(found, str) else written(found)
 
 
 def _size(text: str, path: str) -> int | None:
@@ -150,7 +145,7 @@ def _array_get(text: str, index: int) -> str | None:
         return None
     value = values[place]
     # A string comes without its quotes: Presto's own oddity, which its documentation warns of.
-    return _encodable(value) if isinstance(value, str) else None if value is None else written(value)
+    return encodable(value) if isinstance(value, str) else None if value is None else written(value)
 
 
 def _array_contains(text: str, element: object) -> bool | None:
@@ -225,9 +220,12 @@ def _scrubbed_plan(text: str) -> str | None:
     return _pretty(fragments, "")
 
 
-def _scrubbed_node(node: Any) -> Any:
+def _scrubbed_node(node: object) -> object:
+    """Raises TypeError and KeyError for what is no node."""
     if node is None:
         return None
+    if not isinstance(node, dict):
+        raise TypeError("a node is an object")
     name = next((a for a in _AGGREGATIONS if node["name"].startswith(a)), node["name"])
     table = _TABLE_NAME.search(node["identifier"]) if node["identifier"].startswith("[table") else None
     shown = {

@@ -97,8 +97,8 @@ def _match(otherwise: str, wanted: str, found: str) -> Callable[[Call, Render], 
         if given is None or not isinstance(predicate, Lambda) or may_fail(predicate.body):
             return None
         unknown = f"WHEN {_FOUND} IS NULL OR list_count({_FOUND}) < len({_FOUND}) THEN NULL"
-        told = f"CASE WHEN list_contains({_FOUND}, {wanted}) THEN {found} {unknown} ELSE {otherwise} END"
-        return f"list_transform([list_transform({', '.join(given)})], lambda {_FOUND}: {told})[1]"
+        judged = f"CASE WHEN list_contains({_FOUND}, {wanted}) THEN {found} {unknown} ELSE {otherwise} END"
+        return f"list_transform([list_transform({', '.join(given)})], lambda {_FOUND}: {judged})[1]"
 
     return rule
 
