@@ -9,6 +9,7 @@ from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 from coordinator.unparser.programs import runs_in_python
 from coordinator.unparser.vectorised import RULES
+from coordinator.unparser.vectorised.lambdas import LAMBDAS
 
 PAGE = Path(__file__).parents[1] / "docs" / "functions.md"
 _SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
@@ -28,7 +29,9 @@ def function_reference() -> str:
         "  ([engines.md](engines.md)).",
         "- *program*: computed row by row in Python, with Presto's meaning.",
         "- No mark under *embedded*: a query that calls the function runs on Spark.",
-        "- No mark at all: the function is refused by name.",
+        "- No mark at all: the function is refused by name. `enum_key` is of enumerated types, which no catalog has;",
+        "  `spatial_partitioning` and `spatial_partitions` are what Presto's planner calls in spatial joins, over its",
+        "  own type `KdbTree`, of which no user can make a value.",
         "",
         "| function | kind | Spark | embedded |",
         "|---|---|---|---|",
@@ -46,7 +49,7 @@ def _mark(name: str, kind: str, dialect: str) -> str:
     elif kind == "window":
         own, program = name in WINDOWS, False
     else:
-        own = name in SCALARS[dialect] or name in _SPECIAL or (dialect == "duckdb" and name in RULES)
+        own = name in SCALARS[dialect] or name in _SPECIAL or (dialect == "duckdb" and name in {**RULES, **LAMBDAS})
         program = runs_in_python(name)
     return "vectorised" if own else "program" if program else ""
 

@@ -34,13 +34,13 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "uuid": ("varchar", "varbinary"),
     "ipaddress": ("varchar", "varbinary", "ipprefix"),
     "ipprefix": ("varchar", "ipaddress"),
-    "varbinary": ("hyperloglog", "uuid", "ipaddress", "tdigest", "qdigest", "khyperloglog", "setdigest"),
+    "varbinary": ("hyperloglog", "uuid", "ipaddress", "tdigest", "qdigest", "khyperloglog", "setdigest", "sfmsketch"),
     "interval day to second": ("varchar",),
     "interval year to month": ("varchar",),
     "hyperloglog": ("varbinary", "p4hyperloglog"),
     "p4hyperloglog": ("hyperloglog",),
     "tdigest": ("varbinary",),
-    **dict.fromkeys(("qdigest", "setdigest", "khyperloglog"), ("varbinary",)),
+    **dict.fromkeys(("qdigest", "setdigest", "khyperloglog", "sfmsketch"), ("varbinary",)),
 }
 _DOUBLES = Type("tdigest", (DOUBLE,))
 

@@ -187,16 +187,19 @@ def _arity(signature: FunctionSignature, count: int) -> bool:
 
 
 def _most_specific(found: list[tuple[FunctionSignature, BoundFunction]]) -> BoundFunction:
-    bound = [b for _, b in found]
-    for candidate in bound:
-        others = (o for o in bound if o is not candidate)
-        if all(_at_least_as_specific(candidate, other) for other in others):
+    for signature, candidate in found:
+        others = (pair for pair in found if pair[0] is not signature)
+        if all(_at_least_as_specific(candidate, other, bound) for other, bound in others):
             return candidate
-    return bound[0]
+    return found[0][1]
 
 
-def _at_least_as_specific(one: BoundFunction, other: BoundFunction) -> bool:
-    return all(a.base == "function" or can_coerce(a, b) for a, b in zip(one.arguments, other.arguments, strict=False))
+def _at_least_as_specific(one: BoundFunction, other: FunctionSignature, bound: BoundFunction) -> bool:
+    """Whether the other, with its parameters open, would take the types of the one."""
+    if any(a.base == "function" for a in one.arguments):
+        pairs = zip(one.arguments, bound.arguments, strict=False)
+        return all(a.base == "function" or can_coerce(a, b) for a, b in pairs)
+    return _try(other, one.arguments, exact=False, typer=None) is not None
 
 
 def _try(

@@ -42,7 +42,7 @@ class FunctionSignature:
 
     @property
     def generic(self) -> bool:
-        return any(_has_variable(a) for a in self.arguments)
+        return any(_type_variables(a) for a in self.arguments)
 
     def __str__(self) -> str:
         variables = dict.fromkeys(n for a in (*self.arguments, self.result) for n in _type_variables(a))
@@ -220,7 +220,7 @@ def finish_numbers(name: str, actual: Sequence[Type | None], bindings: Bindings)
     elif name == "url_encode":
         n["y"] = min(UNBOUNDED_LENGTH, n["x"] * 12)
     elif name == "render":
-        n["y"] = UNBOUNDED_LENGTH
+        n["y"] = min(UNBOUNDED_LENGTH, n["x"] + 15)
 
 
 def _char_length(length: int) -> int:

@@ -14,6 +14,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coordinator.kernels.functions.colors import shown_color
 from shared.plan.types import Type
 
 
@@ -156,6 +157,10 @@ def _uuid(array: pa.Array, presto_type: Type) -> pa.Array:
     return _text(array, presto_type)
 
 
+def _color(array: pa.Array, _: Type) -> pa.Array:
+    return _texts(None if v is None else shown_color(v) for v in array.to_pylist())
+
+
 def _other(array: pa.Array, presto_type: Type) -> pa.Array:
     """varbinary, and types that only their own functions can read: bytes in base64."""
     if _is_binary(array.type):
@@ -186,6 +191,7 @@ _BY_TYPE: dict[str, Callable[[pa.Array, Type], pa.Array]] = {
     "timestamp with time zone": _timestamp_with_time_zone,
     "interval day to second": _day_to_second,
     "interval year to month": _year_to_month,
+    "color": _color,
 }
 
 

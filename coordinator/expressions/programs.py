@@ -18,7 +18,9 @@ from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.types import Type
 
-VOLATILE = frozenset(["rand", "random", "secure_rand", "secure_random", "shuffle", "uuid"])
+VOLATILE = frozenset(
+    ["rand", "random", "secure_rand", "secure_random", "shuffle", "uuid", "merge_sfm", "noisy_empty_approx_set_sfm"]
+)
 _CASTS = ("$operator$cast", "try_cast")
 Refuse = Callable[[str], ProcessionError]
 

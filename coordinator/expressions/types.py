@@ -46,9 +46,8 @@ _NOT_COMPARABLE = {
     "khyperloglog",
     "setdigest",
     "geometry",
-    "color",
 }
-_NOT_ORDERABLE = {*_NOT_COMPARABLE, "json", "map", "unknown_"}
+_NOT_ORDERABLE = {*_NOT_COMPARABLE, "json", "map", "unknown_", "color"}
 
 _CANONICAL = {
     name.lower(): name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from coordinator.analyzer.constants import evaluate_constant, typed_constant
@@ -32,6 +33,7 @@ from shared.spi.session import Session
 LONGEST_HEADER = 60_000
 """Bytes of a name and a text. Python's HTTP client reads 65,536 of a header, and others less."""
 _WITHOUT_EFFECT = (4, "SEMANTIC_WARNING")
+_MOST_MINUTES = 14 * 60
 _VALUE_TYPES = {"duration": "varchar", "data size": "varchar"}
 
 
@@ -53,6 +55,10 @@ def plan_set_session(
     if statement.name[-1] in PRESTO_ONLY and len(statement.name) == 1:
         return _without_meaning(statement, session)
     declared = _property(statement.name, statement.location, catalogs, properties)
+    if declared.name == TIME_ZONE_PROPERTY and len(statement.name) == 1:
+        offset = _offset(statement, session)
+        if offset is not None:
+            return session_statement(SessionChange(set_session={TIME_ZONE_PROPERTY: offset}), "SET SESSION")
     expected = _VALUE_TYPES.get(declared.type, declared.type)
     value = evaluate_constant(statement.value, expected, session)
     if value is None:
@@ -63,6 +69,20 @@ def plan_set_session(
     if declared.name == TIME_ZONE_PROPERTY and rendered:
         rendered = _known_zone(rendered)
     return session_statement(SessionChange(set_session={".".join(statement.name): rendered}), "SET SESSION")
+
+
+def _offset(statement: SetSession, session: Session) -> str | None:
+    """``+02:00`` for INTERVAL '2' HOUR, within Trino's bounds; None for what is no interval."""
+    type_, value = typed_constant(statement.value, session)
+    if type_.base != "interval day to second" or not isinstance(value, timedelta):
+        return None
+    minutes, rest = divmod(value, timedelta(minutes=1))
+    if rest:
+        message = "Invalid time zone offset interval: interval contains seconds"
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
+    if abs(minutes) > _MOST_MINUTES:
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, f"Invalid offset minutes {minutes}")
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
 
 
 def _known_zone(name: str) -> str:

@@ -25,6 +25,7 @@ AGGREGATES: tuple[tuple[str, Any], ...] = (
     ("cardinality(khyperloglog_agg(k, v))", 2), ("element_at(uniqueness_distribution(khyperloglog_agg(k, v)), 1)", 0.5), ("reidentification_potential(khyperloglog_agg(k, v), 1)", 0.5), ("cardinality(merge_khll(ARRAY[khyperloglog_agg(k, v), khyperloglog_agg(v, k)]))", 5), ("cardinality(merge_hll(ARRAY[approx_set(v), approx_set(v + 2)]))", 5),
     ("sketch_kll_quantile(sketch_kll(v), 0.5e0)", 2), ("sketch_kll_rank(sketch_kll(v), 2)", 0.6666666666666666), ("sketch_kll_quantile(sketch_kll_with_k(v, 200), 1e0)", 3), ("sketch_theta_estimate(sketch_theta(v))", 3.0), ("sketch_theta_summary(sketch_theta(v))", [3.0, 1.0, 3.0, 3.0, 3]),
     ("classification_thresholds(2, b, x / 4e0)", [0.0, 0.5]), ("classification_precision(2, b, x / 4e0)", [0.6666666666666666, 0.5]), ("classification_recall(2, b, x / 4e0)", [1.0, 0.5]), ("classification_fall_out(2, b, x / 4e0)", [1.0, 1.0]), ("classification_miss_rate(2, b, x / 4e0)", [0.0, 0.5]),
+    ("noisy_approx_distinct_sfm(v, infinity())", 3), ("cardinality(merge_sfm(ARRAY[noisy_approx_set_sfm(k, infinity()), NULL, noisy_approx_set_sfm(v, infinity(), 4096, 24)]))", 5), ("cardinality(noisy_approx_set_sfm_from_index_and_zeros(v, v, infinity(), 1024))", 3),
     ("noisy_count_gaussian(v, 0e0)", 3), ("noisy_count_if_gaussian(b, 0e0)", 2), ("noisy_sum_gaussian(v, 0e0)", 6.0), ("noisy_avg_gaussian(v, 0e0)", 2.0), ("cardinality(reservoir_sample(NULL, 0, v, 2).sample)", 2), ("round(differential_entropy(100, x), 3)", 2.446),
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from coordinator.engine.local_inputs import ArrowInput
 from coordinator.sql.parser import parse_expression
 from coordinator.unparser import vectorised
 from coordinator.unparser.expressions import expression
+from coordinator.unparser.vectorised import lambdas
 from coordinator.values.python_functions import runs_programs
 from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
@@ -43,7 +44,7 @@ def _sql(text: str) -> str:
 
 
 def _program(text: str) -> str:
-    with patch.object(vectorised, "RULES", {}):
+    with patch.object(vectorised, "RULES", {}), patch.object(lambdas, "LAMBDAS", {}):
         return _sql(f"try({text})")
 
 
@@ -53,6 +54,8 @@ def _cells(engine: LocalEngine, text: str, rows: Any) -> list[Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, float) and isinstance(b, float):
         # To the last bit, and the sign of zero.
         return repr(a) == repr(b) or (math.isclose(a, b, rel_tol=1e-15) and a != 0)
@@ -99,6 +102,26 @@ def test_every_row_is_as_the_program_says(engine: LocalEngine, text: str) -> Non
 def test_patterns_that_one_library_refuses_are_left_to_programs(pattern: str) -> None:
     """The program says whether Presto takes them, and what they find."""
     assert runs_programs(_sql(f"regexp_like(t, '{pattern}')"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "transform(e, x -> regexp_replace(t, '[ab]', u))",
+        "any_match(e, x -> 1 / x > 0)",
+        "reduce(f, '', (s, x) -> s || s || x, s -> s)",
+    ],
+)
+def test_bodies_that_are_programs_may_fail_or_grow_are_left_to_one_program(text: str) -> None:
+    assert runs_programs(_sql(text))
+
+
+def test_elements_that_are_rows(engine: LocalEngine) -> None:
+    rows = "transform(e, x -> CAST(ROW(x, t) AS ROW(a bigint, b varchar)))"
+    own = _sql(f"transform(filter({rows}, r -> r.a > 1), r -> r.b || CAST(r.a AS varchar))")
+    assert not runs_programs(own)
+    wanted = _program("transform(filter(e, x -> x > 1), x -> t || CAST(x AS varchar))")
+    assert _cells(engine, own, _ROWS) == _cells(engine, wanted, _ROWS)
 
 
 def test_groups_that_are_repeated_are_left_to_programs() -> None:

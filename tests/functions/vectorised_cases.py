@@ -51,9 +51,39 @@ _ODD_JSON = (
     '[{"a":{"b":1}}]',
     "[" * 1200 + "]" * 1200, '{"a":{"b":"deep"},"c":' + "[" * 1100 + "]" * 1100 + "}", '{"a":' + "7" * 5000 + "}",
     '{"a":"\x7f\\u001f"}', '{"a":+1}', '{"a":.5}', '{"a":tru}', ' {"a" : true , "c" : "x"}\n', '{"a":"true"}',
-    '{"A":1}',
+    '{"A":1}', '[]', ' [ 1 , -2,"x", null ] ', '[true,[1]]', '{"b":1,"a":[1, 2],"ab":null}', '{"b":2,"a":1,"b":3}',
+    '"text"', ' 17 ', '-0', '{"z":"{","y":0}', '["{"]', '[1.0]', '["a\\\\"]', '{"b":{"c":1},"a":2}', '[{"b":1,"a":2}]',
+    '[01]', '{"a":["x]y","}"],"B":-0.001,"C":1.5}', '[0.0001]', '[123456.5, -1.0, 0.05, 1.10, 1234567.5, 0.0]',
+    '{"a":"\U0001f600","c":1}', '["\U0001f600"]', '["\\ud83d\\ude00","\\u001f\\\\u001f"]',
+    '{"\u00e9":1,"a":2}', '["\u00e9","x\x7f"]', '[1,]', '[1 2]',
     '{"a":"' + "long " * 1000 + '","c":1}',
 )  # fmt: skip
+
+
+_ODD_URLS = (
+    "", "http:", "http://", "http://h", "//h/p", "/p?q", "mailto:a@b", "http://a b/c", "http://h:80", "http://h:/p",
+    "http://h:99999999999/p", "http://user@h/p", "http://h/p?k=1&k=2", "http://h/p?kk=1&k=2#f", "http://h/p?k&b=+x%20y",
+    "http://h/%41?k=%C3%A9#%zz", "HTTP://H.COM?k=a+b#?x", "http://h#f#g", "http://h/p?#", "http://[::1]:8080/p?k=v",
+    "ftp://h/p?a=k=2&k=", "http://h/\u00e9?k=\u00e9", "http://h?k=1?2&x#k=9", "http://h/p?x=1#a?k=3", "a%2", "100%25",
+    "a+b%20c%C3%A9", "%41%7e%0a", "~*-_. !", "http://h_x/p", "http://h/p\n", "urn:isbn:1", "x://h/a|b", "http://-/?k=",
+)  # fmt: skip
+
+
+_VALUES = (
+    "null", "true", "false", "0", "-0", "1.5", "-0.25", "1e3", "1.0E10", "127", "128", "-129", "32768", "2147483648",
+    "999999999999999999", "9223372036854775807", "9223372036854775808", '""', '"text"', '"17"', '" 8 "', '"1.5"', '"t"',
+    '"a\\"b"', '"\\u001F"', '"null"', "[]", "[1,2,null]", '["a","b c",null]', '[1,"2",true]', "[1.5,2]", "[[1]]", "{}",
+    '{"a":1}', '[ "x" , 1 ]', '["\\n"]', "[128,-129]", "[true,false,null]", '["]"]', "[0.1,-0.0]",
+    "123456789012345678901",
+)  # fmt: skip
+
+
+def _address(by: random.Random) -> str:
+    query = "&".join(f"{by.choice('kbx')}={by.randrange(99)}" for _ in range(by.randrange(4)))
+    port = by.choice(("", "", ":8080"))
+    return f"https://www.host{by.randrange(9)}.com{port}/a/{by.randrange(99)}{'?' * bool(query)}{query}" + by.choice(
+        ("", "#top")
+    )
 
 
 def _document(by: random.Random) -> str:
@@ -104,6 +134,8 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "z": pa.array([v and v.replace(tzinfo=UTC) for v in moments], pa.timestamp("us", "UTC")),
             "b": pa.array(chosen((True, False), lambda: True), pa.bool_()),
             "k": pa.array(chosen(_ODD_JSON, lambda: _document(by)), pa.string()),
+            "o": pa.array(chosen(_VALUES, lambda: str(by.randrange(-99, 999))), pa.string()),
+            "h": pa.array(chosen(_ODD_URLS, lambda: _address(by)), pa.string()),
             "e": pa.array(
                 chosen(([], [None], [1, None], [3, 3]), lambda: _several(by, range(-3, 9))), pa.list_(pa.int64())
             ),
@@ -116,7 +148,7 @@ TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
     "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date",
     "m": "timestamp", "n": "timestamp", "z": "timestamp with time zone", "b": "boolean", "k": "varchar",
-    "e": "array(bigint)", "f": "array(varchar)",
+    "o": "json", "h": "varchar", "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
 CASTS = (
@@ -198,11 +230,43 @@ JSONS = (
     *(f"json_extract(k, '{path}')" for path in ("$.a", "$.a.b", "$.id", "$.a[0]")),
     "try_cast(json_extract_scalar(k, '$.id') AS bigint)", "json_extract_scalar(t, '$.a')",
     "upper(json_extract_scalar(k, '$.c'))",
+    "json_parse(k)", "try(json_parse(k))", "json_array_length(k)", *(f"json_array_get(k, {i})" for i in (0, 1, 2, -1)),
 )  # fmt: skip
 ARRAYS = (
     "cardinality(e)", "cardinality(f)", "contains(e, 3)", "contains(e, j)", "contains(f, 'a')", "contains(f, t)",
     "element_at(e, 1)", "element_at(e, -1)", "element_at(f, 9)", "element_at(e, i)", "array_join(f, ',')",
     "array_join(e, '-')"
+)  # fmt: skip
+JSON_CASTS = (
+    *(f"try_cast(o AS {kind})" for kind in ("varchar", "bigint", "integer", "tinyint", "double", "boolean")),
+    *(f"try_cast(o AS array({kind}))" for kind in ("varchar", "bigint", "tinyint", "double", "boolean")),
+    "try_cast(json_extract(k, '$.id') AS bigint)", "try_cast(json_extract(k, '$.a') AS varchar)",
+    "try(CAST(json_parse(k) AS array(bigint)))", "try(CAST(o AS bigint))",
+)  # fmt: skip
+LAMBDAS = (
+    "transform(e, x -> x + 1)", "transform(e, x -> x * j)", "transform(e, x -> i + x)", "transform(e, x -> d)",
+    "transform(f, x -> upper(x))", "transform(f, x -> x || t)", "transform(f, x -> length(x) > 0)",
+    "transform(e, x -> CAST(x AS varchar))", "transform(e, x -> CASE WHEN x > 3 THEN 'high' ELSE 'low' END)",
+    "transform(f, x -> coalesce(x, t, 'none'))", "transform(e, x -> transform(e, y -> x + y))",
+    "transform(f, e -> length(e))", "transform(e, x -> 100 / x)", "transform(e, x -> x / 2e0)",
+    "transform(f, x -> x)", "transform(e, x -> x BETWEEN 1 AND j)",
+    "transform(f, x -> regexp_replace(x, '[ab]', '-'))", "transform(transform(e, x -> x + 1), x -> x * 2)",
+    "transform(e, x -> date_add('day', x, y))", "transform(e, x -> round(x / 3e0, 2))", "transform(e, x -> p * x)",
+    "filter(e, x -> x > 2)", "filter(e, x -> x IS NOT NULL)", "filter(f, x -> x LIKE 'a%')", "filter(e, x -> x <> i)",
+    "filter(f, x -> x IN ('a', 'b', t))", "filter(e, x -> NULL)", "filter(e, x -> b)", "filter(e, x -> mod(i, x) = 0)",
+    "filter(transform(e, x -> CAST(x AS varchar)), x -> x > '2')", "cardinality(filter(e, x -> x > j))",
+    "reduce(e, 0, (s, x) -> s + x, s -> s)", "reduce(e, 0, (s, x) -> s + coalesce(x, 0), s -> s)",
+    "reduce(e, i, (s, x) -> s + x, s -> s)", "reduce(f, 0, (s, x) -> s + 1, s -> CAST(s AS varchar))",
+    "reduce(e, 0e0, (s, x) -> s + x * d, s -> s / 2e0)", "reduce(f, 0, (s, x) -> s + length(x), s -> coalesce(s, -1))",
+    "reduce(e, CAST(NULL AS bigint), (s, x) -> coalesce(s, 0) + j, s -> s)",
+    "reduce(e, true, (s, x) -> s AND x > 0, s -> NOT s)",
+    *(f"{function}(e, x -> x > 0)" for function in ("all_match", "any_match", "none_match")),
+    *(f"{function}(f, x -> x = u OR length(x) = j)" for function in ("all_match", "any_match", "none_match")),
+)  # fmt: skip
+URLS = (
+    *(f"url_extract_{part}(h)" for part in ("protocol", "host", "port", "path", "query", "fragment")),
+    *(f"url_extract_parameter(h, '{name}')" for name in ("k", "b", "x", "kk")), "url_encode(h)", "url_encode(t)",
+    "url_decode(h)", "url_decode(t)", "upper(url_extract_host(h))", "try_cast(url_extract_parameter(h, 'k') AS bigint)",
 )  # fmt: skip
 TRIED = (
     "try(CAST(t AS bigint))", "try(CAST(t AS date))", "try(CAST(t AS double))", "try(CAST(substr(t, 1, 4) AS integer))",
@@ -227,4 +291,18 @@ PATTERNS = (
     r"regexp_replace(u, '\d+', '#')", r"regexp_replace(u, '[aeiou]')", r"regexp_replace(t, '0+?', '00')",
     r"regexp_replace(u, '(o|oo),?', 'x')",
 )  # fmt: skip
-EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED, *JSONS, *ARRAYS, *TRIED, *TURNS, *PATTERNS)
+EXPRESSIONS = (
+    *CASTS,
+    *TEXTS,
+    *MATHS,
+    *DATES,
+    *NESTED,
+    *JSONS,
+    *JSON_CASTS,
+    *ARRAYS,
+    *LAMBDAS,
+    *URLS,
+    *TRIED,
+    *TURNS,
+    *PATTERNS,
+)

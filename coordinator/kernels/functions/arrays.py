@@ -23,13 +23,23 @@ _MOST_ENTRIES = 10_000
 
 
 def _all_match(values: Values, predicate: Callable[[object], object]) -> bool | None:
-    found = [predicate(v) for v in values]
-    return False if False in found else (None if None in found else True)
+    unknown = False
+    for value in values:
+        matches = predicate(value)
+        if matches is False:
+            return False  # Presto asks no further either: what fails behind it is no error.
+        unknown |= matches is None
+    return None if unknown else True
 
 
 def _any_match(values: Values, predicate: Callable[[object], object]) -> bool | None:
-    found = [predicate(v) for v in values]
-    return True if True in found else (None if None in found else False)
+    unknown = False
+    for value in values:
+        matches = predicate(value)
+        if matches is True:
+            return True
+        unknown |= matches is None
+    return None if unknown else False
 
 
 def _none_match(values: Values, predicate: Callable[[object], object]) -> bool | None:

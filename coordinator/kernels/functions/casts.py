@@ -392,7 +392,7 @@ def _sketch(source: Type, target: Type, zone: tzinfo) -> Convert:
     return lambda value: value
 
 
-_SKETCHES = ("hyperloglog", "p4hyperloglog", "tdigest", "qdigest", "khyperloglog", "setdigest")
+_SKETCHES = ("hyperloglog", "p4hyperloglog", "tdigest", "qdigest", "khyperloglog", "setdigest", "sfmsketch")
 _BUILD: dict[str, Callable[[Type, Type, Any], Convert]] = {
     **dict.fromkeys(_BITS, _integer),
     "double": _double, "real": _double, "decimal": _decimal, "boolean": _boolean, "varchar": _varchar, "char": _char,

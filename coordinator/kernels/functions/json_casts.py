@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -59,7 +60,28 @@ def written(value: object) -> str:
         case list() | tuple():
             return "[" + ",".join(map(written, value)) + "]"
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            made = json.dumps(value, ensure_ascii=False)
+            return made if made.isascii() and "\\u" not in made else _ESCAPED.sub(_escape, made)
+
+
+_ESCAPED = re.compile(r"\\\\|\\u[0-9a-f]{4}|[\ud800-\udfff\U00010000-\U0010ffff]")
+"""A backslash comes with what it escapes, so that the text of two is none."""
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As Jackson writes bytes: digits in capitals, and what is two characters in Java as two."""
+    text = found[0]
+    if text == "\\\\":
+        return text
+    if text[0] == "\\":
+        return "\\u" + text[2:].upper()
+    units = text.encode("utf-16-be", "surrogatepass").hex().upper()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def encodable(text: str) -> str:
+    """Half of a pair of surrogates is no character: Java writes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def number_text(value: Number) -> str:
@@ -174,7 +196,7 @@ def _sql(value: object, target: Type, caster: Caster) -> object:
             if not isinstance(value, dict):
                 raise ValueError(f"Expected a json object, but got {_word(value)}")
             key, item = target.arguments
-            made = {caster(_VARCHAR, key)(k): _sql(v, item, caster) for k, v in value.items()}
+            made = {caster(_VARCHAR, key)(encodable(k)): _sql(v, item, caster) for k, v in value.items()}
             if len(made) != len(value):
                 raise ValueError("Duplicate keys are not allowed")
             return made
@@ -200,14 +222,14 @@ def _row(value: object, target: Type, caster: Caster) -> object:
 def _text(value: object) -> str:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to varchar: {_word(value)}")
-    return value if isinstance(value, str) else written(value)
+    return encodable(value) if isinstance(value, str) else written(value)
 
 
 def _scalar(value: Any, target: Type, caster: Caster) -> object:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, str):
-        return caster(_VARCHAR, target)(value)
+        return caster(_VARCHAR, target)(encodable(value))
     if target.base not in _OF_NUMBERS:
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, bool):

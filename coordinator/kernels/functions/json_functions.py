@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from .failures import invalid
-from .json_casts import Number, ordered, parsed, written
+from .json_casts import Number, encodable, ordered, parsed, written
 from .table import Table, plain
 
 _STEP = re.compile(
@@ -98,12 +98,7 @@ def _extract(text: str, path: str) -> str | None:
     path_of(path)
     value = _read(text)
     found = _MISSING if value is _MISSING else find(value, path)
-    return None if found is _MISSING else _encodable(written(found))
-
-
-def _encodable(text: str) -> str:
-    """Half of a pair of surrogates is no character: Java writes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return None if found is _MISSING else written(found)
 
 
 def _extract_scalar(text: str, path: str) -> str | None:
@@ -114,7 +109,7 @@ def _extract_scalar(text: str, path: str) -> str | None:
         return None
     if isinstance(found, Number):
         return found.text
-    return _encodable(found) if isinstance(found, str) else written(found)
+    return encodable(found) if isinstance(found, str) else written(found)
 
 
 def _size(text: str, path: str) -> int | None:
@@ -150,7 +145,7 @@ def _array_get(text: str, index: int) -> str | None:
         return None
     value = values[place]
     # A string comes without its quotes: Presto's own oddity, which its documentation warns of.
-    return value if value is None or isinstance(value, str) else written(value)
+    return encodable(value) if isinstance(value, str) else None if value is None else written(value)
 
 
 def _array_contains(text: str, element: object) -> bool | None:
@@ -209,11 +204,54 @@ def _plan_children(text: str, node: str) -> tuple[str, ...] | None:
     return None if found is None else tuple(str(c["id"]) for c in found.get("children", ()))
 
 
+_AGGREGATIONS = ("Aggregate(PARTIAL)", "Aggregate(FINAL)", "Aggregate")
+_TABLE_NAME = re.compile(r"tableName=(\w)")
+
+
+def _scrubbed_plan(text: str) -> str | None:
+    """EXPLAIN's JSON without what differs between two runs, as Presto's pretty printer shows it."""
+    plan = _plan(text)
+    if not isinstance(plan, dict) or not all(isinstance(f, dict) for f in plan.values()):
+        return None
+    try:
+        fragments = {k: {**f, "plan": _scrubbed_node(f.get("plan"))} for k, f in plan.items()}
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return _pretty(fragments, "")
+
+
+def _scrubbed_node(node: object) -> object:
+    """Raises TypeError and KeyError for what is no node."""
+    if node is None:
+        return None
+    if not isinstance(node, dict):
+        raise TypeError("a node is an object")
+    name = next((a for a in _AGGREGATIONS if node["name"].startswith(a)), node["name"])
+    table = _TABLE_NAME.search(node["identifier"]) if node["identifier"].startswith("[table") else None
+    shown = {
+        "id": "PLANID", "name": name, "identifier": f"tableName={table[1]}" if table else "IDENTIFIER",
+        "details": "DETAILS", "children": [_scrubbed_node(child) for child in node["children"]],
+        "remoteSources": node["remoteSources"], "estimates": [],
+    }  # fmt: skip
+    place = node.get("sourceLocation")
+    return {"sourceLocation": place, **shown} if place is not None else shown
+
+
+def _pretty(value: object, indent: str) -> str:
+    """Objects in lines, arrays in one."""
+    if isinstance(value, dict):
+        inner = [f"{indent}  {written(k)} : {_pretty(v, indent + '  ')}" for k, v in value.items()]
+        return "{\n" + ",\n".join(inner) + f"\n{indent}}}" if inner else "{ }"
+    if isinstance(value, list):
+        return "[ " + ", ".join(_pretty(v, indent) for v in value) + " ]" if value else "[ ]"
+    return written(value)
+
+
 JSON_FUNCTIONS: Table = {
     **plain(
         json_extract=_extract, json_extract_scalar=_extract_scalar, json_size=_size, json_parse=_parse,
         json_array_length=_array_length, json_array_get=_array_get, json_array_contains=_array_contains,
         is_json_scalar=_is_scalar, json_format=lambda text: text, json_presto_query_plan_ids=_plan_ids,
-        json_presto_query_plan_node_children=_plan_children,
+        json_presto_query_plan_node_children=_plan_children, json_presto_query_plan_scrub=_scrubbed_plan,
     ),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .aggregates import AGGREGATES
 from .arrays import ARRAYS
 from .binary import BINARY
+from .colors import COLORS
 from .date_formats import DATE_FORMATS
 from .dates import DATES
 from .geometry import GEOMETRY
@@ -26,5 +27,5 @@ LIBRARY: Table = {
     **OPERATORS, **TEXT, **REGEXP, **MATHS, **PROBABILITY, **DATES, **DATE_FORMATS,
     **BINARY, **URLS, **NETWORK, **ARRAYS, **MAPS,
     **JSON_FUNCTIONS,
-    **SKETCHES, **AGGREGATES, **GEOMETRY, **SPHERICAL, **TILES,
+    **SKETCHES, **AGGREGATES, **GEOMETRY, **SPHERICAL, **TILES, **COLORS,
 }  # fmt: skip

@@ -183,6 +183,20 @@ def _covering(text: str, zoom: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def _dissolved(text: str, zoom: int) -> tuple[int, ...]:
+    """The same with four tiles of one parent as that parent; the deepest first."""
+    made, left = [], {parts(tile)[:2] for tile in _covering(text, zoom)}
+    for depth in range(zoom, -1, -1):
+        families: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for x, y in left:
+            families.setdefault((x >> 1, y >> 1), []).append((x, y))
+        whole = {parent for parent, tiles in families.items() if len(tiles) == 4 and depth}
+        alone = [_tile(x, y, depth) for parent, tiles in families.items() if parent not in whole for x, y in tiles]
+        made += sorted(alone, key=_quadkey)
+        left = whole
+    return tuple(made)
+
+
 def _met(
     shape: Any, x: int, y: int, zoom: int, wanted: int, bounds: tuple[range, range]
 ) -> Iterator[tuple[int, int, int]]:
@@ -252,5 +266,6 @@ TILES: Table = plain(
     bing_tile=_made, bing_tile_at=_at, bing_tile_quadkey=_quadkey, bing_tile_polygon=_polygon,
     bing_tile_zoom_level=lambda t: parts(t)[2], bing_tile_coordinates=lambda t: parts(t)[:2],
     bing_tile_parent=_parent, bing_tile_children=_children, bing_tiles_around=_around,
-    geometry_to_bing_tiles=_covering, google_polyline_decode=_decoded, google_polyline_encode=_encoded,
+    geometry_to_bing_tiles=_covering, geometry_to_dissolved_bing_tiles=_dissolved,
+    google_polyline_decode=_decoded, google_polyline_encode=_encoded,
 )  # fmt: skip

@@ -16,15 +16,18 @@ from coordinator.unparser.vectorised.casts import cast_form
 from coordinator.unparser.vectorised.dates import DATES
 from coordinator.unparser.vectorised.form import Asked, Form, Rule
 from coordinator.unparser.vectorised.jsons import JSONS
+from coordinator.unparser.vectorised.lambdas import over_elements
 from coordinator.unparser.vectorised.maths import MATHS
 from coordinator.unparser.vectorised.patterns import PATTERNS
 from coordinator.unparser.vectorised.texts import TEXTS
+from coordinator.unparser.vectorised.urls import URLS
 from coordinator.values.python_functions import runs_programs
 from coordinator.values.type_names import type_name
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
 RULES: dict[str, Rule] = {
-    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, "$operator$cast": cast_form, "try_cast": cast_form
+    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, **URLS,
+    "$operator$cast": cast_form, "try_cast": cast_form
 }  # fmt: skip
 _LONGEST = 20_000
 """Characters of SQL, arguments stand in it several times; beyond them a program is better."""
@@ -33,6 +36,9 @@ _SAME = ("boolean", "varchar")
 
 def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
     """The call in DuckDB's SQL; None when there is no such form of it."""
+    elements = over_elements(node, unparse)
+    if elements is not None:
+        return exp.Var(this=_typed(elements, node))
     called = _tried(node)
     rule = None if called is None else _rule(called)
     form = None if called is None or rule is None else _form(called, rule, unparse)

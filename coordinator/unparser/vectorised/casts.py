@@ -7,6 +7,7 @@ from collections.abc import Callable
 from coordinator.expressions.types import length_of
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.vectorised.form import FLOATS, INTEGERS, Asked, Form, double, quoted
+from coordinator.unparser.vectorised.json_casts import of_json
 from coordinator.values.type_names import type_name
 from shared.plan.types import Type
 
@@ -23,6 +24,8 @@ _Cast = Callable[[str, Type, Type], Form | None]
 def cast_form(asked: Asked) -> Form | None:
     """Of CAST and TRY_CAST: what cannot be cast is never plain."""
     (source,), target = asked.kinds, asked.result
+    if source.base == "json":
+        return of_json(asked.arguments[0], source, target)
     rule = _CASTS.get((_group(source.base), _group(target.base)))
     return None if rule is None or source == target else rule(asked.arguments[0], source, target)
 

@@ -1,4 +1,4 @@
-"""What simple paths lead to in JSON texts, in the embedded engine's words.
+"""What simple paths lead to in JSON texts, and texts that are read as JSON, in the embedded engine's words.
 
 Its parser takes more than JSON, shows other numbers with a point otherwise, and knows the first of two equal keys;
 such texts are left to the programs.
@@ -22,6 +22,20 @@ _SHORT = 4_000
 """Below it no number has more digits than are read."""
 _SCALARS = ("VARCHAR", "BOOLEAN", "UBIGINT", "BIGINT")
 _NOTHING = ("OBJECT", "ARRAY", "NULL")
+_TEXTS = ("varchar", "json")
+_PAIRS = r"[\x{10000}-\x{10ffff}]"
+"""Characters that are two in Java, which Presto escapes."""
+_BLANK, _BLANKS = r"[ \t\n\r]*", " \t\n\r"
+_NUMBER = r"-?[1-9][0-9]{0,5}\.(?:[0-9]{0,5}[1-9]|0)|-?0\.[0-9]{0,2}[1-9]|0|-?[1-9][0-9]{0,17}"
+"""The first that fits is taken."""
+_SCALAR = r'(?:"[^"\\\x00-\x1f\x{10000}-\x{10ffff}]*"|' + _NUMBER + "|true|false|null)"
+_LISTED = rf"{_SCALAR}{_BLANK}(?:,{_BLANK}{_SCALAR}{_BLANK})*"
+_ARRAY = rf"\[{_BLANK}(?:{_LISTED})?\]"
+_ENTRY = rf'"[A-Za-z0-9_]+"{_BLANK}:{_BLANK}(?:{_SCALAR}|{_ARRAY}){_BLANK}'
+_SHOWN_ENTRY = rf'"[A-Za-z0-9_]+":(?:{_SCALAR}|\[(?:{_SCALAR}(?:,{_SCALAR})*)?\])'
+_OBJECT = rf"\{{{_BLANK}(?:{_ENTRY}(?:,{_BLANK}{_ENTRY})*)?\}}"
+_FLAT = f"{_BLANK}(?:{_SCALAR}|{_ARRAY}|{_OBJECT}){_BLANK}"
+"""Scalars, and arrays and objects of them, whose numbers and texts both parsers write alike."""
 
 
 def _steps(asked: Asked) -> list[str] | None:
@@ -29,7 +43,7 @@ def _steps(asked: Asked) -> list[str] | None:
     path = asked.node.arguments[1]
     inner = path.arguments[0] if isinstance(path, Call) else path
     text = value_of(inner) if isinstance(inner, Constant) else None
-    if not isinstance(text, str) or not _PATH.fullmatch(text) or asked.bases[0] != "varchar":
+    if not isinstance(text, str) or not _PATH.fullmatch(text) or asked.bases[0] not in _TEXTS:
         return None
     return _STEP.findall(text)
 
@@ -74,8 +88,46 @@ def _extract(asked: Asked) -> Form | None:
     value, located = asked.arguments[0], _located(asked.arguments[0], steps)
     plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, (*_SCALARS, 'NULL')))})"
     shown = f"CAST(json_extract({located}) AS VARCHAR)"
-    controls = f"NOT contains(coalesce({shown}, ''), '\\u')"
+    escaped = f"(contains({shown}, '\\u') OR regexp_matches({shown}, {quoted(_PAIRS)}))"
+    controls = f"NOT coalesce({escaped}, FALSE)"
     return Form(shown, (*_readable(value, steps), plain, controls))
 
 
-JSONS = {"json_extract_scalar": _extract_scalar, "json_extract": _extract}
+def _parse(asked: Asked) -> Form | None:
+    """Presto puts the keys of objects in order."""
+    (value,) = asked.arguments
+    if asked.bases != ["varchar"]:
+        return None
+    flat, valid = f"regexp_full_match({value}, {quoted(_FLAT)})", f"CASE WHEN json_valid({value}) THEN {value} END"
+    keys = f"json_keys(CASE WHEN contains({value}, '{{') THEN {valid} END)"
+    sole = f'list_transform([{keys}], lambda "$keys": len(list_distinct("$keys")) = len("$keys"))[1]'
+    shown = f"CAST(json({valid}) AS VARCHAR)"
+    put = f"'{{' || array_to_string(list_sort(regexp_extract_all({shown}, {quoted(_SHOWN_ENTRY)})), ',') || '}}'"
+    once = f"CASE WHEN {flat} THEN coalesce({sole}, TRUE) ELSE FALSE END"
+    return Form(f"CASE WHEN starts_with(ltrim({value}, {quoted(_BLANKS)}), '{{') THEN {put} ELSE {shown} END", (once,))
+
+
+def _array_length(asked: Asked) -> Form | None:
+    (value,) = asked.arguments
+    if asked.bases[0] not in _TEXTS:
+        return None
+    read = f"CASE WHEN json_valid({value}) THEN {value} END"
+    return Form(f"CASE WHEN json_type({read}) = 'ARRAY' THEN json_array_length({read}) END", _readable(value, []))
+
+
+def _array_get(asked: Asked) -> Form | None:
+    """Integers and truth values, and texts without their quotes."""
+    value, index = asked.arguments[0], asked.constant(1)
+    if asked.bases[0] not in _TEXTS or not isinstance(index, int) or abs(index) > _SHORT:
+        return None
+    place = quoted(f"$[{index}]" if index >= 0 else f"$[#{index}]")
+    located = f"CASE WHEN json_valid({value}) THEN {value} END, {place}"
+    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, (*_SCALARS, 'NULL')))})"
+    found = f"json_extract_string({located})"
+    return Form(f"CASE WHEN json_type({located}) <> 'NULL' THEN {found} END", (*_readable(value, []), plain))
+
+
+JSONS = {
+    "json_extract_scalar": _extract_scalar, "json_extract": _extract, "json_parse": _parse,
+    "json_array_length": _array_length, "json_array_get": _array_get,
+}  # fmt: skip

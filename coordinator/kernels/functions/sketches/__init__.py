@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from ..column_folds import ColumnFold, of_rows
 from ..table import Signature, Table, plain, typed
-from . import khyperloglog, set_digest
+from . import khyperloglog, set_digest, sfm
 from .hyperloglog import from_bytes
 from .hyperloglog_functions import HYPERLOGLOG, HYPERLOGLOG_FOLDS, merge_hyperloglogs
 from .own import OWN, OWN_AGGREGATES
@@ -19,6 +19,7 @@ _MERGES: dict[str, ColumnFold] = {
     "tdigest": merge_tdigests,
     "setdigest": set_digest.merge_set_digests,
     "khyperloglog": khyperloglog.merge_khyperloglogs,
+    "sfmsketch": sfm.merge_sfms,
 }
 
 
@@ -34,6 +35,8 @@ def _cardinality(signature: Signature, value: bytes | Collection[object]) -> int
             return khyperloglog.cardinality(value)
         case "setdigest":
             return set_digest.cardinality(value)
+        case "sfmsketch":
+            return sfm.cardinality(value)
         case _:
             return from_bytes(value).cardinality()
 
@@ -54,6 +57,7 @@ SKETCH_FOLDS: dict[str, ColumnFold] = {
     **TDIGEST_FOLDS,
     **set_digest.SET_DIGEST_FOLDS,
     **khyperloglog.KHYPERLOGLOG_FOLDS,
+    **sfm.SFM_FOLDS,
 }
 SKETCH_AGGREGATES: dict[str, Callable[..., object]] = {**OWN_AGGREGATES, "merge": _merge}
 _OF_SETS: Table = {
@@ -65,4 +69,4 @@ _OF_SETS: Table = {
         reidentification_potential=khyperloglog.reidentification_potential,
     ),
 }
-SKETCHES: Table = {**HYPERLOGLOG, **QDIGESTS, **TDIGESTS, **OWN, **_OF_SETS}
+SKETCHES: Table = {**HYPERLOGLOG, **QDIGESTS, **TDIGESTS, **OWN, **sfm.SFMS, **_OF_SETS}
