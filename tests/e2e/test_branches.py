@@ -81,6 +81,8 @@ def test_a_branch_is_rewritten(service: Service, run: Run) -> None:
     rewritten = run(call.format("side"))[0]
     assert rewritten[0] >= 3 > rewritten[1]
     assert ids(table, "side") == [0, 1, 2]
+    query = "SELECT id FROM iceberg.branched.compacted FOR VERSION AS OF 'side' ORDER BY id"
+    assert service.execute(query, session_properties={"engine": "SPARK"}) == [[0], [1], [2]]
     assert table.refresh().current_snapshot() == main
     with pytest.raises(Refused, match="Branch does not exist: nobody"):
         run(call.format("nobody"))

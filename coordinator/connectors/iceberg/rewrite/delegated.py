@@ -14,6 +14,7 @@ from typing import Any
 
 from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
@@ -56,10 +57,8 @@ class Delegated:
     known: frozenset[int]
 
 
-def reason_before_planning(table: Table, branch: str | None = None) -> str | None:
+def reason_before_planning(table: Table) -> str | None:
     """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
-    if branch is not None:
-        return f"it rewrites the branch {branch}"
     if table.format_version > 3:
         return f"the table has format version {table.format_version}"
     return None
@@ -85,7 +84,8 @@ def delegate(
     reason: str,
 ) -> Delegated | None:
     """The call to make; None when the table is empty or the filter excludes every file. Raises ProcessionError."""
-    if table.current_snapshot() is None:
+    head = table.snapshot_by_name(arguments.branch or MAIN_BRANCH)
+    if head is None:
         return None
     if foreign := unknown_to_spark(table):
         message = f"Table {target.schema}.{target.table} cannot be rewritten: {reason}, and Spark knows no {foreign}"
@@ -104,7 +104,7 @@ def delegate(
             )
     if arguments.branch is not None:
         given.append(("branch", quoted_string(arguments.branch)))
-    texts = _with_deletes(option_texts(arguments.options or {}, options), table)
+    texts = _with_deletes(option_texts(arguments.options or {}, options), head)
     if texts:
         given.append(("options", string_map(texts)))
     if target.filter is not None:
@@ -120,10 +120,9 @@ def delegate(
     return Delegated(target, reason, sql, frozenset(s.snapshot_id for s in table.metadata.snapshots))
 
 
-def _with_deletes(texts: dict[str, str], table: Table) -> dict[str, str]:
+def _with_deletes(texts: dict[str, str], head: Snapshot) -> dict[str, str]:
     """As our own path does, delete files that nothing needs any more go; Iceberg keeps them unless it is told."""
-    snapshot = table.current_snapshot()
-    summary = None if snapshot is None else snapshot.summary
+    summary = head.summary
     deletes = None if summary is None else summary.additional_properties.get("total-delete-files")
     if deletes == "0" or "remove-dangling-deletes" in texts:
         return texts
