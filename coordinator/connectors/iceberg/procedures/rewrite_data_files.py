@@ -98,8 +98,8 @@ DECLARATION = ProcedureDeclaration(
     "where row groups would otherwise be copied as they are.\n\n"
     "Iceberg's own procedure does the rewrite through Spark, with the same result columns, for Avro and ORC files, for "
     "columns of type unknown inside other types, and for the other cases that docs/rewrite.md lists. Tables with "
-    "columns of type geometry or geography are not rewritten, and those with nanoseconds by our kernels alone: Spark "
-    "does not load them. Sorting by columns must keep the table's own sort order. A call with nothing to do makes no "
+    "columns of type geometry, geography or nanoseconds are rewritten by our kernels alone: Spark does not load them. "
+    "Sorting by columns must keep the table's own sort order. A call with nothing to do makes no "
     "snapshot. By position, a third text that is no strategy is taken as in Presto: (schema, table_name, filter, "
     "sorted_by, options).",
     presto_order=("filter", "sorted_by", "options"),

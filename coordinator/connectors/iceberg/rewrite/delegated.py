@@ -16,6 +16,7 @@ from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.types import IcebergType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
@@ -29,6 +30,7 @@ from coordinator.connectors.iceberg.rewrite.planning.stored_columns import unwri
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
 from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
+from coordinator.connectors.iceberg.tables.variant_columns import holds_variant
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
@@ -40,6 +42,7 @@ from shared.spi.procedure import (
 
 logger = logging.getLogger(__name__)
 _MOST_COMBINED = 12
+_SHREDS = "write.parquet.shred-variants"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|conflicted with another concurrent")
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
 _REFUSED = re.compile(r"Cannot use column .* in ZOrdering|UnsupportedOperationException")
@@ -71,8 +74,14 @@ def reason_of_properties(table: Table) -> str | None:
         return f"new files of the table are {written.upper()}"
     if column := unwritable_column(table.schema()):
         return column
+    if table.properties.get(_SHREDS, "").lower() == "true" and any(map(holds_variant, _types(table))):
+        return f"the table wants variants in columns of their own ({_SHREDS})"
     blooming = unsupported_column(table.schema(), table.properties)
     return f"the table wants a Bloom filter inside a list or map: {blooming}" if blooming else None
+
+
+def _types(table: Table) -> list[IcebergType]:
+    return [field.field_type for field in table.schema().fields]
 
 
 def delegate(

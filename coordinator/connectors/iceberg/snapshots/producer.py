@@ -93,7 +93,7 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         return list_manifests(self._io, snapshot, self._transaction.table_metadata.format_version)
 
     def head_manifests(self) -> tuple[list[ManifestFile], list[ManifestFile]]:
-        """Those of data and those of deletes with live entries; ValidationException where there is no branch any more."""
+        """Those of data and those of deletes with live entries; ValidationException where the branch is gone."""
         metadata, branch = self._transaction.table_metadata, self._target_branch or MAIN_BRANCH
         _check_no_tag(metadata, branch)
         head = metadata.snapshot_by_name(branch)
