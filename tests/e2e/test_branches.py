@@ -139,6 +139,47 @@ def test_a_session_that_is_sent_to_a_branch_as_the_docs_say(service: Service, ru
     assert ids(table, "rows") == []
 
 
+STAGED = [
+    ("UPDATE staged SET p = 'c' WHERE id = 1", 1, ["b", "c"]),
+    ("DELETE FROM staged WHERE p = 'a'", 1, ["b"]),
+    ("DELETE FROM staged WHERE id IN (SELECT 2)", 1, ["a"]),
+    ("DELETE FROM staged", 2, []),
+    ("MERGE INTO staged t USING (VALUES 2, 3) s(n) ON t.id = s.n WHEN MATCHED THEN DELETE "
+     "WHEN NOT MATCHED THEN INSERT VALUES (s.n, 'new')", 2, ["a", "new"]),
+]  # fmt: skip
+
+
+def test_every_change_is_staged_under_an_id_and_published(service: Service) -> None:
+    """Main stays as it is until then, also where Spark could delete whole files by metadata alone."""
+    cursor = service.cursor(catalog="iceberg", schema="branched")
+
+    def told(sql: str) -> Any:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+    told("CREATE TABLE staged (id bigint, p varchar) WITH (partitioning = ARRAY['p'])")
+    told("CALL iceberg.system.set_table_property(table => 'staged', key => 'write.wap.enabled', value => 'true')")
+    told("INSERT INTO staged VALUES (1, 'a'), (2, 'b')")
+    table = service.lake().load_table("branched.staged")
+    base = table.current_snapshot()
+    assert base is not None
+    for number, (sql, count, published) in enumerate(STAGED):
+        told(f"SET SESSION iceberg.wap_id = 'change-{number}'")
+        assert told(sql) == [[count]]
+        assert table.refresh().current_snapshot() == base, sql
+        told("RESET SESSION iceberg.wap_id")
+        told(f"CALL iceberg.system.publish_changes(table => 'staged', wap_id => 'change-{number}')")
+        assert told("SELECT p FROM staged ORDER BY 1") == [[each] for each in published]
+        told(f"CALL iceberg.system.set_current_snapshot(table => 'staged', snapshot_id => {base.snapshot_id})")
+    told("INSERT INTO staged VALUES (9, 'z')")
+    told("SET SESSION iceberg.wap_id = 'late'")
+    told("DELETE FROM staged WHERE p = 'b'")
+    told("RESET SESSION iceberg.wap_id")
+    told("INSERT INTO staged VALUES (10, 'z')")
+    with pytest.raises(Refused, match="not append, dynamic overwrite, or fast-forward"):
+        told("CALL iceberg.system.publish_changes(table => 'staged', wap_id => 'late')")
+
+
 def test_a_branch_is_planned_and_maintained(service: Service, run: Run) -> None:
     run("CREATE TABLE kept_well (id bigint)")
     run("INSERT INTO kept_well VALUES 0")

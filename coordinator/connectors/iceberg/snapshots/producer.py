@@ -44,7 +44,7 @@ from coordinator.connectors.iceberg.manifests.version_three import (
     list_manifests,
     write_manifest_list,
 )
-from coordinator.connectors.iceberg.snapshots.references import set_reference
+from coordinator.connectors.iceberg.snapshots.references import AssertNewReference, set_reference
 from coordinator.connectors.iceberg.traced_services import store_call
 from coordinator.vocabulary.traced_calls import traced
 
@@ -188,7 +188,10 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             updates, requirements = self._commit_with_row_ids(metadata)
         else:
             updates, requirements = super()._commit()
-        return tuple(_as_long_kept(update, metadata) for update in updates), requirements
+        branch, kept = self._target_branch, tuple(_as_long_kept(update, metadata) for update in updates)
+        if branch is None or branch in metadata.refs or branch == MAIN_BRANCH:
+            return kept, requirements
+        return kept, (AssertNewReference.model_validate({"ref": branch, "snapshot-id": None}),)
 
     def _commit_with_row_ids(self, metadata: TableMetadataV3) -> UpdatesAndRequirements:
         """As PyIceberg's own, with a manifest list and a snapshot of format version 3."""
@@ -210,13 +213,13 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             "first-row-id": following,
             "added-rows": added,
         }
-        branch = self._target_branch or MAIN_BRANCH
+        added_snapshot = AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot))
+        branch = self._target_branch
+        if branch is None:  # staged
+            return (added_snapshot,), ()
         moved = {"ref-name": branch, "type": "branch", "snapshot-id": self._snapshot_id}
         head = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id if branch in metadata.refs else None}
-        updates = (
-            AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
-            SetSnapshotRefUpdate.model_validate(moved),
-        )
+        updates = (added_snapshot, SetSnapshotRefUpdate.model_validate(moved))
         return updates, (AssertRefSnapshotId.model_validate(head),)
 
 
