@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import KernelError
-from .schema import Leaf
+from .schema import VARIANT_VALUE, Leaf, is_unordered
 from .tasks import Metrics
 from .thrift import Reader, Struct
 
@@ -103,8 +103,8 @@ def metrics(footer: Struct, fields: Sequence[Leaf], modes: Mapping[str, str], na
 
 def _add_column(found: Metrics, leaf: Leaf, metas: Sequence[Struct], mode: str, nan_counts: Mapping[str, int]) -> None:
     key = str(leaf.id)
-    found.column_sizes[key] = sum(meta[7][1] for meta in metas)
-    if leaf.names is None:
+    found.column_sizes[key] = found.column_sizes.get(key, 0) + sum(meta[7][1] for meta in metas)
+    if leaf.names is None or leaf.type == VARIANT_VALUE:
         return
     found.value_counts[key] = sum(meta[5][1] for meta in metas)
     statistics = [meta[12][1] if 12 in meta else {} for meta in metas]
@@ -112,7 +112,7 @@ def _add_column(found: Metrics, leaf: Leaf, metas: Sequence[Struct], mode: str, 
         found.null_counts[key] = sum(s[3][1] for s in statistics)
     if key in nan_counts:
         found.nan_counts[key] = nan_counts[key]
-    if mode == "counts":
+    if mode == "counts" or is_unordered(leaf.type):
         return
     lower, upper = _bounds(leaf, metas, statistics)
     if lower is None or upper is None:

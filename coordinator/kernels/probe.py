@@ -21,7 +21,7 @@ from .deletes import Positions, read_positions
 from .fetching import side_by_side
 from .footer import BLOOM_LENGTH, BLOOM_OFFSET, chunk_range, column_meta, columns, read_footer, row_groups, shape
 from .rowgroups import opened
-from .schema import FieldJson, arrow_field, list_element, map_entry
+from .schema import FieldJson, arrow_field, parts
 from .storage import normalize
 from .tasks import Input, Probed, ProbeTask, RowGroups
 from .thrift import Struct, encode
@@ -130,31 +130,15 @@ def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
 
 def _ids(field: FieldJson) -> Iterator[int]:
     yield field["id"]
-    for child in _children(field):
+    for child in parts(field["type"]):
         yield from _ids(child)
 
 
 def _leaves(field: FieldJson) -> Iterator[tuple[str, str]]:
     if isinstance(field["type"], str):
         yield field["name"], field["type"]
-    for child in _children(field):
+    for child in parts(field["type"]):
         yield from _leaves(child)
-
-
-def _children(field: FieldJson) -> Sequence[FieldJson]:
-    type_ = field["type"]
-    if isinstance(type_, str):
-        return ()
-    match type_["type"]:
-        case "struct":
-            inner: Sequence[FieldJson] = type_["fields"]
-            return inner
-        case "list":
-            return (list_element(type_),)
-        case "map":
-            return map_entry(type_)
-        case _:
-            return ()
 
 
 def _fits(element: Struct, type_: str) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .annotations import Annotations, HeldEnd
 from .batch_sizes import BatchSizes
 from .deletes import read_positions
 from .equality import EqualityCache, deleted_rows
@@ -91,6 +92,8 @@ class FileWriter:
         self._sizes = BatchSizes()
         self._decoded = 0.0
         self._limit = float(min(task.output.row_group_bytes, task.output.row_group_stored))
+        self._annotations = Annotations.of(task.fields, fields)
+        self._end: HeldEnd | None = None
         self._writer: Any = None
         self._sink: Any = None
         self._path: str | None = None
@@ -121,7 +124,11 @@ class FileWriter:
         if self._path is None:
             return None, 0
         with writing(self._path):
+            if self._end is not None:
+                self._end.hold()
             self._writer.close()
+            if self._end is not None and self._annotations is not None:
+                self._end.release(self._annotations)
             size = self._sink.tell()
             self._sink.close()
         return self._path, size
@@ -139,8 +146,9 @@ class FileWriter:
         self._count_nans(table)
         if self._writer is None:
             self._path, self._sink = open_output(self._output, self._storage)
+            self._end = None if self._annotations is None else HeldEnd(self._sink)
             with writing(self._path):
-                self._writer = pq.ParquetWriter(self._sink, self._schema, **self._options)
+                self._writer = pq.ParquetWriter(self._end or self._sink, self._schema, **self._options)
         assert self._path is not None
         with writing(self._path):
             self._writer.write_table(table, row_group_size=table.num_rows)

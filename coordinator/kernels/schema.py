@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +16,16 @@ import pyarrow.compute as pc
 
 from .errors import KernelError
 from .shredded import json_column
+from .unshredded import WHOLE, whole_column
 
 FieldJson = Mapping[str, Any]
 Align = Callable[[pa.Array], pa.Array]
 FIELD_ID = b"PARQUET:field_id"
 VARIANT_JSON = "variant as json"
-"""A column of type variant that is read as text. ``variant`` itself is no type of ours: it is not written."""
+"""A column of type variant that is read as text; ``variant`` itself are its bytes."""
+VARIANT_METADATA, VARIANT_VALUE = "metadata of variant", "value of variant"
+"""The columns of a file that a column of type variant is, each with its id."""
+_SPATIAL = ("geometry", "geography")
 
 _PLAIN: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -38,6 +43,7 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "uuid": pa.uuid(),
     "binary": pa.binary(),
     VARIANT_JSON: pa.string(),
+    "variant": WHOLE,
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _FIXED = re.compile(r"fixed\[(\d+)\]")
@@ -62,6 +68,8 @@ def arrow_type(iceberg: Any) -> pa.DataType:
             return pa.decimal128(int(match[1]), int(match[2]))
         if match := _FIXED.fullmatch(iceberg):
             return pa.binary(int(match[1]))
+        if iceberg.startswith(_SPATIAL):
+            return pa.binary()  # well-known binary
         raise KernelError("NOT_SUPPORTED", f"Iceberg type {iceberg} cannot be written")
     match iceberg["type"]:
         case "struct":
@@ -103,7 +111,10 @@ def _leaves(field: FieldJson, prefix: str, above: tuple[str, ...] | None) -> Ite
     path = prefix + field["name"]
     names = None if above is None else (*above, field["name"])
     iceberg = field["type"]
-    if isinstance(iceberg, str):
+    if iceberg == "variant":
+        yield Leaf(f"{path}.metadata", field["id"], VARIANT_METADATA, names)
+        yield Leaf(f"{path}.value", field["id"], VARIANT_VALUE, names)
+    elif isinstance(iceberg, str):
         yield Leaf(path, field["id"], iceberg, names)
     elif iceberg["type"] == "struct":
         for child in iceberg["fields"]:
@@ -113,6 +124,21 @@ def _leaves(field: FieldJson, prefix: str, above: tuple[str, ...] | None) -> Ite
     else:
         for child in map_entry(iceberg):
             yield from _leaves(child, f"{path}.key_value.", None)
+
+
+def is_unordered(leaf_type: str) -> bool:
+    """Whether the values of a leaf have no least and greatest one."""
+    return leaf_type in (VARIANT_METADATA, VARIANT_VALUE) or leaf_type.startswith(_SPATIAL)
+
+
+def parts(iceberg: object) -> Sequence[FieldJson]:
+    """The fields that a type is made of; none for one without parts."""
+    if not isinstance(iceberg, Mapping):
+        return ()
+    if iceberg["type"] == "struct":
+        inner: Sequence[FieldJson] = iceberg["fields"]
+        return inner
+    return (list_element(iceberg),) if iceberg["type"] == "list" else map_entry(iceberg)
 
 
 def field_id(field: pa.Field) -> int | None:
@@ -128,6 +154,8 @@ def aligner(source: pa.Field, target: FieldJson) -> Align | None:
     name = target["name"]
     if iceberg == VARIANT_JSON and pa.types.is_struct(source.type):
         return lambda array: json_column(array, name)
+    if iceberg == "variant" and pa.types.is_struct(source.type):
+        return None if source.type == wanted else lambda array: whole_column(array, name)
     if isinstance(iceberg, str):
         return _primitive(source.type, wanted)
     type_ = iceberg["type"]
@@ -176,7 +204,8 @@ def _struct(source: Any, fields: Sequence[FieldJson], wanted: pa.DataType) -> Al
         return None
 
     def align(array: pa.Array) -> pa.Array:
-        children = array.flatten()
+        # Parquet's writer wants values in required fields of rows that are NULL too, which flatten() takes away.
+        children = [array.field(i) for i in range(array.type.num_fields)]
         columns = [
             constant(fields[i].get("initial-default"), fields[i], len(array))
             if index is None
@@ -223,7 +252,7 @@ def constant(value: Any, field: FieldJson, length: int) -> pa.Array:
     """``length`` copies of a JSON value: integers for dates and times, text for decimals, hex for binary types."""
     wanted = arrow_type(field["type"])
     if value is None:
-        return pa.nulls(length, wanted)
+        return _nulls(length, wanted)
     storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted
     if pa.types.is_binary(storage) or pa.types.is_fixed_size_binary(storage):
         scalar = pa.scalar(bytes.fromhex(value), storage)
@@ -236,3 +265,32 @@ def constant(value: Any, field: FieldJson, length: int) -> pa.Array:
         scalar = pa.scalar(value, storage)
     array = pa.repeat(scalar, length)
     return pa.ExtensionArray.from_storage(wanted, array) if isinstance(wanted, pa.BaseExtensionType) else array
+
+
+def _nulls(length: int, type_: pa.DataType) -> pa.Array:
+    """With values in required fields of what is NULL: Parquet's writer wants them there."""
+    if not pa.types.is_struct(type_) or not type_.num_fields:
+        return pa.nulls(length, type_)
+    return pa.StructArray.from_arrays(_fields(length, type_), fields=list(type_), mask=pa.repeat(True, length))
+
+
+def _fields(length: int, type_: pa.DataType) -> list[pa.Array]:
+    return [_nulls(length, f.type) if f.nullable else _anything(length, f.type) for f in type_]
+
+
+def _anything(length: int, type_: pa.DataType) -> pa.Array:
+    """Values that nobody sees."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(type_, _anything(length, type_.storage_type))
+    if pa.types.is_struct(type_):
+        return pa.StructArray.from_arrays(_fields(length, type_), fields=list(type_))
+    if pa.types.is_list(type_) or pa.types.is_map(type_):
+        return pa.array([[]] * length, type_)
+    if pa.types.is_fixed_size_binary(type_):
+        return pa.array([bytes(type_.byte_width)] * length, type_)
+    if pa.types.is_binary(type_) or pa.types.is_string(type_):
+        return pa.array([""] * length, type_)
+    if pa.types.is_decimal(type_):
+        return pa.array([Decimal(0)] * length, type_)
+    zero = pa.int32() if type_.bit_width <= 32 else pa.int64()
+    return pa.repeat(pa.scalar(0, zero), length).cast(type_)

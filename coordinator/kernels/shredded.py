@@ -7,7 +7,9 @@ Source: parquet-format, VariantShredding.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
@@ -28,10 +30,26 @@ from .variant import (
     variant_json,
 )
 
-Texts = Sequence[str | None]
-"""One a row; None: there is no such part."""
+N = TypeVar("N")
+"""What tells the names of keys of a row."""
+P = TypeVar("P")
+"""A value, or a part of one."""
 _Show = Callable[..., str]
-_NULL = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[N, P]):
+    """What becomes of values: of whole ones, of the fields of an object that are not shredded, and of parts together.
+
+    ``leaves`` has one a row; None: there is no such part.
+    """
+
+    null: P
+    whole: Callable[[N, bytes], P]
+    fields: Callable[[N, bytes], Mapping[str, P]]
+    of_fields: Callable[[N, Mapping[str, P]], P]
+    of_elements: Callable[[Sequence[P]], P]
+    leaves: Callable[[pa.Array], Sequence[P | None]]
 
 
 def json_column(array: pa.Array, column: str) -> pa.Array:
@@ -39,61 +57,76 @@ def json_column(array: pa.Array, column: str) -> pa.Array:
     present = array.is_valid()
     there = array if array.null_count == 0 else array.filter(present)  # others may have any bytes
     try:
-        texts = iter(_texts(there, there.field("metadata").to_pylist()))
+        found = value_parts(there, there.field("metadata").to_pylist(), _JSON)
+        texts = iter(found)
     except (BadVariantError, KeyError, ValueError, TypeError) as error:
         raise KernelError("ICEBERG_BAD_DATA", f"Column {column} is no variant: {error}") from error
-    return pa.array([(next(texts) or _NULL) if valid else None for valid in present.to_pylist()], pa.string())
+    return pa.array([(next(texts) or _JSON.null) if valid else None for valid in present.to_pylist()], pa.string())
 
 
-def _texts(group: pa.Array, metadata: Sequence[bytes | None]) -> Texts:
-    """Of a group of ``value`` and ``typed_value``."""
-    names = [field.name for field in group.type]
-    values = group.field("value").to_pylist() if "value" in names else [None] * len(group)
-    if "typed_value" not in names:
-        return [_whole(m, v) for m, v in zip(metadata, values, strict=True)]
+def value_parts(group: pa.Array, names: Sequence[N | None], form: Form[N, P]) -> Sequence[P | None]:
+    """Of a group of ``value`` and ``typed_value``, one a row. Raises BadVariantError and what ``form`` raises."""
+    there = [field.name for field in group.type]
+    values = group.field("value").to_pylist() if "value" in there else [None] * len(group)
+    if "typed_value" not in there:
+        return [_whole(n, v, form) for n, v in zip(names, values, strict=True)]
     typed = group.field("typed_value")
     if isinstance(typed, pa.StructArray):
-        return _objects(typed, values, metadata)
-    parts = _lists(typed, metadata) if isinstance(typed, pa.ListArray) else _leaves(typed)
-    return [_whole(m, v) if part is None else part for m, v, part in zip(metadata, values, parts, strict=True)]
+        return _objects(typed, values, names, form)
+    if isinstance(typed, pa.ListArray):
+        lists = _lists(typed, names, form)
+        return _or_whole(lists, values, names, form)
+    return _or_whole(form.leaves(typed), values, names, form)
 
 
-def _whole(metadata: bytes | None, value: bytes | None) -> str | None:
-    return None if value is None or metadata is None else variant_json(metadata, value)
+def _or_whole(
+    parts: Sequence[P | None], values: Sequence[bytes | None], names: Sequence[N | None], form: Form[N, P]
+) -> Sequence[P | None]:
+    return [_whole(n, v, form) if part is None else part for n, v, part in zip(names, values, parts, strict=True)]
 
 
-def _objects(typed: pa.StructArray, values: Sequence[bytes | None], metadata: Sequence[bytes | None]) -> Texts:
+def _whole(names: N | None, value: bytes | None, form: Form[N, P]) -> P | None:
+    return None if value is None or names is None else form.whole(names, value)
+
+
+def _objects(
+    typed: pa.StructArray, values: Sequence[bytes | None], names: Sequence[N | None], form: Form[N, P]
+) -> Sequence[P | None]:
     """A field that has neither value is not in the object; those that were not foreseen are in ``values``."""
-    fields = {field.name: _texts(typed.field(i), metadata) for i, field in enumerate(typed.type)}
-    found: list[str | None] = []
+    fields: dict[str, Sequence[P | None]] = {}
+    for i, field in enumerate(typed.type):
+        column = value_parts(typed.field(i), names, form)
+        fields[field.name] = column
+    found: list[P | None] = []
     for row, there in enumerate(typed.is_valid().to_pylist()):
-        more, names = values[row], metadata[row]
-        if not there or names is None:
-            found.append(_whole(names, more))
+        more, known = values[row], names[row]
+        if not there or known is None:
+            found.append(_whole(known, more, form))
             continue
-        made = dict(variant_fields(names, more)) if more is not None else {}
-        for name, texts in fields.items():
-            if (text := texts[row]) is not None:
+        made = dict(form.fields(known, more)) if more is not None else {}
+        for name, parts in fields.items():
+            if (part := parts[row]) is not None:
                 if name in made:
                     raise BadVariantError(f"field {name} is there twice")
-                made[name] = text
-        found.append(object_text(made))
+                made[name] = part
+        found.append(form.of_fields(known, made))
     return found
 
 
-def _lists(typed: pa.ListArray, metadata: Sequence[bytes | None]) -> Texts:
+def _lists(typed: pa.ListArray, names: Sequence[N | None], form: Form[N, P]) -> Sequence[P | None]:
     lengths = [0 if length is None else length for length in typed.value_lengths().to_pylist()]
-    spread = [m for m, length in zip(metadata, lengths, strict=True) for _ in range(length)]
-    texts = [_NULL if text is None else text for text in _texts(typed.flatten(), spread)]
-    found: list[str | None] = []
+    spread = [n for n, length in zip(names, lengths, strict=True) for _ in range(length)]
+    elements = value_parts(typed.flatten(), spread, form)
+    parts = [form.null if part is None else part for part in elements]
+    found: list[P | None] = []
     begin = 0
     for there, length in zip(typed.is_valid().to_pylist(), lengths, strict=True):
-        found.append(f"[{','.join(texts[begin : begin + length])}]" if there else None)
+        found.append(form.of_elements(parts[begin : begin + length]) if there else None)
         begin += length
     return found
 
 
-def _leaves(typed: pa.Array) -> Texts:
+def _leaves(typed: pa.Array) -> Sequence[str | None]:
     array, shown = _shown(typed)
     return [None if value is None else shown(value) for value in array.to_pylist()]
 
@@ -128,4 +161,13 @@ _LEAVES: Sequence[tuple[Callable[[pa.DataType], bool], _Show]] = (
     (pa.types.is_binary, bytes_json),
     (pa.types.is_large_binary, bytes_json),
     (pa.types.is_fixed_size_binary, uuid_json),
+)
+
+_JSON: Form[bytes, str] = Form(
+    "null",
+    whole=variant_json,
+    fields=variant_fields,
+    of_fields=lambda _names, fields: object_text(fields),
+    of_elements=lambda texts: f"[{','.join(texts)}]",
+    leaves=_leaves,
 )

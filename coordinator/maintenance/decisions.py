@@ -13,13 +13,15 @@ from coordinator.maintenance.health import needed_files
 from coordinator.maintenance.policies import Compaction, TablePolicy
 from shared.spi.maintenance import PartitionState, TableState
 
-_OPEN_SECONDS = 0.02
+OPEN_SECONDS = 0.02
 """To open one file of an object store."""
 _PROBE_SECONDS = 1e-6
 """To compare a row with one deleted key."""
 _SKIPPED_IN_ORDER = 0.1
 """The share of a file that a scan is taken to skip once its rows are in order."""
-_START_SECONDS = 1.0
+START_SECONDS = 1.0
+ASSUMED_RATE: float = 30 << 20
+"""Bytes a second, until own rewrites tell better."""
 _HOT_GAPS = 2.0
 _FAR_TOO_MANY = 12
 _AMPLIFICATION = 3.0
@@ -31,7 +33,10 @@ _PARTITIONS_EVERY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is remembered of a table. ``setbacks``: conflicts, failures and runs without effect since a good one."""
+    """What is remembered of a table. ``setbacks``: conflicts, failures and runs without effect since a good one.
+
+    ``bytes_per_second`` is that of the catalog's rewrites where it was ``measured``.
+    """
 
     scans_per_day: float | None = None
     last_rewrite: datetime | None = None
@@ -39,7 +44,8 @@ class Past:
     last_partitions: datetime | None = None
     last_setback: datetime | None = None
     setbacks: int = 0
-    bytes_per_second: float = 30 << 20
+    bytes_per_second: float = ASSUMED_RATE
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +194,10 @@ def _hot(partition: PartitionState, asked: Question) -> bool:
 def _priority(partition: PartitionState, asked: Question) -> float:
     """Seconds that a rewrite saves within the horizon, for each that it takes."""
     saved_files = partition.files + partition.delete_files - needed_files(partition, asked.state.target_size)
-    saved = saved_files * _OPEN_SECONDS + (partition.equality_deletes + partition.position_deletes) * _PROBE_SECONDS
+    saved = saved_files * OPEN_SECONDS + (partition.equality_deletes + partition.position_deletes) * _PROBE_SECONDS
     if _overlaps(partition, asked.state, asked.policy.compaction):
         # A scan of a range of keys reads the edge of one file of each run.
-        edge = _OPEN_SECONDS + partition.size / partition.files / asked.past.bytes_per_second
+        edge = OPEN_SECONDS + partition.size / partition.files / asked.past.bytes_per_second
         saved += (partition.average_depth - 1) * edge
     if _is_stale(partition, asked.state, asked.policy.compaction):
         saved += _SKIPPED_IN_ORDER * partition.stale_size / asked.past.bytes_per_second
@@ -213,7 +219,7 @@ def _work(asked: Question, partition: PartitionState) -> int:
 
 
 def _seconds(asked: Question, size: int, files: int) -> float:
-    return round(_START_SECONDS + 2 * size / asked.past.bytes_per_second + files * _OPEN_SECONDS, 1)
+    return round(START_SECONDS + 2 * size / asked.past.bytes_per_second + files * OPEN_SECONDS, 1)
 
 
 def _scans(asked: Question) -> float:

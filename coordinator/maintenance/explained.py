@@ -76,6 +76,8 @@ def _policy(policy: TablePolicy) -> Iterator[Line]:
 def _past(past: Past) -> Iterator[Line]:
     scans = "not counted yet" if past.scans_per_day is None else f"{past.scans_per_day:.1f}"
     yield "past", "scans a day", scans
+    known = "by rewrites of this catalog" if past.measured else "assumed"
+    yield "past", "bytes a second", f"{past.bytes_per_second:.0f}, {known}"
     yield "past", "tries in a row that came to nothing", str(past.setbacks)
     for name, instant in (("last rewrite", past.last_rewrite), ("last look for orphans", past.last_orphans)):
         if instant is not None:

@@ -81,6 +81,8 @@ class MaintenanceJob:
     estimated_seconds: float = 0.0
     files_before: int | None = None
     files_after: int | None = None
+    size_before: int | None = None
+    size_after: int | None = None
     error: str | None = None
 
     @property

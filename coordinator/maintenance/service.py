@@ -243,9 +243,12 @@ class MaintenanceService:
 
     async def _work(self, key: TableKey, trigger: str) -> None:
         """Step by step, each decided on the table as the one before left it."""
-        began, done = self._now(), dict[str, int]()
+        began, done, last = self._now(), dict[str, int](), None
         for _ in range(_MOST_STEPS):
             inspection = await asyncio.to_thread(self._inspector.look, key, forced=True, began=began)
+            if last is not None and inspection is not None:
+                after = replace(last, files_after=inspection.look.files, size_after=inspection.look.size)
+                await asyncio.to_thread(self._store.save_job, after)
             step = (
                 None if inspection is None else next((s for s in inspection.runnable if done.get(s.kind, 0) < 4), None)
             )
@@ -256,7 +259,7 @@ class MaintenanceService:
                 await asyncio.to_thread(self._store.save_decision, self._put_off(key, step, reason))
                 return
             done[step.kind] = done.get(step.kind, 0) + 1
-            job = await self._run(key, step, trigger, inspection)
+            job = last = await self._run(key, step, trigger, inspection)
             self.totals.add(job)
             if job.state != "FINISHED":
                 await asyncio.to_thread(self._inspector.look, key, forced=True, began=began)
@@ -276,7 +279,7 @@ class MaintenanceService:
             saved.append(
                 MaintenanceJob(
                     query_id, key, step.kind, trigger, "RUNNING", started, None, step.size, step.seconds,
-                    inspection.look.files,
+                    inspection.look.files, size_before=inspection.look.size,
                 )
             )  # fmt: skip
             await asyncio.to_thread(self._store.save_job, saved[-1])

@@ -16,6 +16,22 @@ Windows = Annotated[
 ]
 
 
+def _roles(value: object) -> object:
+    """As clients send them: ALL, NONE or ROLE{name} by catalog."""
+    if not isinstance(value, str):
+        return value
+    found: dict[str, str] = {}
+    for part in filter(None, (each.strip() for each in value.split(","))):
+        catalog, _, role = (each.strip() for each in part.partition("="))
+        if not catalog or not role or catalog.lower() in found or set(role) & set("{}"):
+            raise ValueError(f"{part} is no catalog=role of a catalog of its own")
+        found[catalog.lower()] = role if role in ("ALL", "NONE") else f"ROLE{{{role}}}"
+    return tuple(found.items())
+
+
+Roles = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_roles)]
+
+
 class MaintenanceSettings(Settings):
     """etc/maintenance.properties"""
 
@@ -53,6 +69,12 @@ class MaintenanceSettings(Settings):
         alias="maintenance.user",
         min_length=1,
         description="The user as whom procedures are called; access control and resource groups know them by it.",
+    )
+    roles: Roles = Field(
+        (),
+        alias="maintenance.roles",
+        description="The roles that this user takes on, by catalog, such as `iceberg=compactor, sales=ALL`; `ALL` is"
+        " each but `admin`, which is what counts without it, and `NONE` no role.",
     )
     source: str = Field(
         "procession-maintenance",

@@ -24,7 +24,13 @@ class OwnStatements:
     ) -> None:
         self._dispatcher = dispatcher
         user = settings.user
-        self._session = Session(user=user, principal=user, source=settings.source, client_tags=("maintenance",))
+        self.session = Session(
+            user=user,
+            principal=user,
+            source=settings.source,
+            client_tags=("maintenance",),
+            roles=dict(settings.roles),
+        )
         self._settings = settings
         self._admit = admit
 
@@ -33,7 +39,7 @@ class OwnStatements:
 
         Raises ProcessionError, and TimeoutError after it was cancelled because ``seconds`` were over.
         """
-        session = await asyncio.to_thread(self._admit, replace(self._session, start=self._dispatcher.clock.now()))
+        session = await asyncio.to_thread(self._admit, replace(self.session, start=self._dispatcher.clock.now()))
         query = self._dispatcher.submit(Submission(text, session, len(text)))
         await begun(query.id)
         self._dispatcher.start(query)

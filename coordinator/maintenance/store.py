@@ -33,7 +33,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from coordinator.maintenance.decisions import Past
+from coordinator.maintenance.decisions import ASSUMED_RATE, Past
+from coordinator.maintenance.rates import MOST_JOBS, REWRITE, measured_rate
 from coordinator.maintenance.records import Decision, Look, MaintenanceJob, Pause, Spent, TableKey
 from coordinator.values.migrations import migrate
 
@@ -119,6 +120,8 @@ def _jobs(prefix: str, metadata: MetaData) -> Table:
         Column("estimated_seconds", Float, nullable=False),
         Column("files_before", BigInteger),
         Column("files_after", BigInteger),
+        Column("size_before", BigInteger),
+        Column("size_after", BigInteger),
         Column("error", String),
         Index(f"{prefix}jobs_of_table", *_KEY, "started"),
     )
@@ -233,6 +236,7 @@ class MaintenanceStore:
         good = [job for job in jobs if job.state == "FINISHED"]
         last = {name: next((job.started for job in good if job.procedure == name), None) for name in _REMEMBERED}
         setbacks = [job for job in _until_success(jobs) if job.state in ("FAILED", "LOST")]
+        rate = measured_rate(self._rewrites(key.catalog))
         return Past(
             self._scans_per_day(key, now),
             last["rewrite_data_files"],
@@ -240,7 +244,16 @@ class MaintenanceStore:
             last["expire_partitions"],
             setbacks[0].started if setbacks else None,
             len(setbacks),
+            ASSUMED_RATE if rate is None else rate,
+            rate is not None,
         )
+
+    def _rewrites(self, catalog: str) -> list[MaintenanceJob]:
+        """The newest that ended well."""
+        jobs = self._tables.jobs
+        of_catalog = (jobs.c.catalog == catalog) & (jobs.c.procedure == REWRITE) & (jobs.c.state == "FINISHED")
+        query = select(jobs).where(of_catalog).order_by(jobs.c.started.desc()).limit(MOST_JOBS)
+        return [_record(MaintenanceJob, row) for row in self._read(query)]
 
     def spent(self, since: datetime, key: TableKey | None = None) -> Spent:
         """What jobs that began since then took, running ones by their estimate."""
@@ -328,7 +341,8 @@ class MaintenanceStore:
                 with self._engine.begin() as connection:
                     _add_missing(connection)
             else:
-                migrate(self._engine, "maintenance_migrations", (self._tables.metadata.create_all,), _LOCK)
+                steps = (self._tables.metadata.create_all, _add_sizes)
+                migrate(self._engine, "maintenance_migrations", steps, _LOCK)
             self._made = True
 
 
@@ -340,6 +354,15 @@ def _add_missing(connection: Connection) -> None:
     known = {row.name for row in connection.execute(text("PRAGMA table_info(looks)"))}
     if "overlap_depth" not in known:
         connection.execute(text("ALTER TABLE looks ADD COLUMN overlap_depth INTEGER NOT NULL DEFAULT 0"))
+    known = {row.name for row in connection.execute(text("PRAGMA table_info(jobs)"))}
+    for name in ("size_before", "size_after"):
+        if name not in known:
+            connection.execute(text(f"ALTER TABLE jobs ADD COLUMN {name} BIGINT"))
+
+
+def _add_sizes(connection: Connection) -> None:
+    for name in ("size_before", "size_after"):
+        connection.execute(text(f"ALTER TABLE maintenance_jobs ADD COLUMN IF NOT EXISTS {name} BIGINT"))
 
 
 def _until_success(jobs: Sequence[MaintenanceJob]) -> Iterator[MaintenanceJob]:

@@ -76,7 +76,8 @@ class ServiceView:
         for job in self._seen(self._store.jobs(_MOST_ROWS), lambda job: job.key):
             yield (
                 job.job_id, *_name(job.key), job.procedure, job.trigger, job.state, job.started, job.ended, job.seconds,
-                job.estimated_size, job.estimated_seconds, job.files_before, job.files_after, job.error,
+                job.estimated_size, job.estimated_seconds, job.files_before, job.files_after, job.size_before,
+                job.size_after, job.error,
             )  # fmt: skip
 
     def decisions(self) -> Iterable[Sequence[object]]:

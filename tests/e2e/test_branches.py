@@ -81,6 +81,8 @@ def test_a_branch_is_rewritten(service: Service, run: Run) -> None:
     rewritten = run(call.format("side"))[0]
     assert rewritten[0] >= 3 > rewritten[1]
     assert ids(table, "side") == [0, 1, 2]
+    query = "SELECT id FROM iceberg.branched.compacted FOR VERSION AS OF 'side' ORDER BY id"
+    assert service.execute(query, session_properties={"engine": "SPARK"}) == [[0], [1], [2]]
     assert table.refresh().current_snapshot() == main
     with pytest.raises(Refused, match="Branch does not exist: nobody"):
         run(call.format("nobody"))
@@ -135,6 +137,47 @@ def test_a_session_that_is_sent_to_a_branch_as_the_docs_say(service: Service, ru
     table = service.lake().load_table("audited.orders")
     assert ids(table, "main") == [1, 2, 4, 5]
     assert ids(table, "rows") == []
+
+
+STAGED = [
+    ("UPDATE staged SET p = 'c' WHERE id = 1", 1, ["b", "c"]),
+    ("DELETE FROM staged WHERE p = 'a'", 1, ["b"]),
+    ("DELETE FROM staged WHERE id IN (SELECT 2)", 1, ["a"]),
+    ("DELETE FROM staged", 2, []),
+    ("MERGE INTO staged t USING (VALUES 2, 3) s(n) ON t.id = s.n WHEN MATCHED THEN DELETE "
+     "WHEN NOT MATCHED THEN INSERT VALUES (s.n, 'new')", 2, ["a", "new"]),
+]  # fmt: skip
+
+
+def test_every_change_is_staged_under_an_id_and_published(service: Service) -> None:
+    """Main stays as it is until then, also where Spark could delete whole files by metadata alone."""
+    cursor = service.cursor(catalog="iceberg", schema="branched")
+
+    def told(sql: str) -> Any:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+    told("CREATE TABLE staged (id bigint, p varchar) WITH (partitioning = ARRAY['p'])")
+    told("CALL iceberg.system.set_table_property(table => 'staged', key => 'write.wap.enabled', value => 'true')")
+    told("INSERT INTO staged VALUES (1, 'a'), (2, 'b')")
+    table = service.lake().load_table("branched.staged")
+    base = table.current_snapshot()
+    assert base is not None
+    for number, (sql, count, published) in enumerate(STAGED):
+        told(f"SET SESSION iceberg.wap_id = 'change-{number}'")
+        assert told(sql) == [[count]]
+        assert table.refresh().current_snapshot() == base, sql
+        told("RESET SESSION iceberg.wap_id")
+        told(f"CALL iceberg.system.publish_changes(table => 'staged', wap_id => 'change-{number}')")
+        assert told("SELECT p FROM staged ORDER BY 1") == [[each] for each in published]
+        told(f"CALL iceberg.system.set_current_snapshot(table => 'staged', snapshot_id => {base.snapshot_id})")
+    told("INSERT INTO staged VALUES (9, 'z')")
+    told("SET SESSION iceberg.wap_id = 'late'")
+    told("DELETE FROM staged WHERE p = 'b'")
+    told("RESET SESSION iceberg.wap_id")
+    told("INSERT INTO staged VALUES (10, 'z')")
+    with pytest.raises(Refused, match="not append, dynamic overwrite, or fast-forward"):
+        told("CALL iceberg.system.publish_changes(table => 'staged', wap_id => 'late')")
 
 
 def test_a_branch_is_planned_and_maintained(service: Service, run: Run) -> None:

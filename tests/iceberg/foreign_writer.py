@@ -49,8 +49,10 @@ class _RowDelta(_FastAppendFiles):
         return Summary(operation=Operation.OVERWRITE, **totals)
 
 
-def delete_positions(table: Table, positions: dict[str, Sequence[int]], partition: Record | None = None) -> None:
-    """One position delete file about the given data files, committed to the table's head."""
+def delete_positions(
+    table: Table, positions: dict[str, Sequence[int]], partition: Record | None = None, branch: str = "main"
+) -> None:
+    """One position delete file about the given data files, committed to a branch's head."""
     rows = sorted((path, pos) for path, found in positions.items() for pos in found)
     schema = pa.schema(
         [
@@ -60,19 +62,26 @@ def delete_positions(table: Table, positions: dict[str, Sequence[int]], partitio
     )
     data = pa.table([[p for p, _ in rows], [i for _, i in rows]], schema=schema)
     low, high = (f(p for p, _ in rows).encode() for f in (min, max))
-    _commit(table, data, DataFileContent.POSITION_DELETES, partition, {PATH: low}, {PATH: high}, None)
+    _commit(table, data, DataFileContent.POSITION_DELETES, partition, {PATH: low}, {PATH: high}, None, branch)
 
 
-def delete_equal(table: Table, keys: pa.Table, partition: Record | None = None) -> None:
+def delete_equal(table: Table, keys: pa.Table, partition: Record | None = None, branch: str = "main") -> None:
     """One equality delete file: rows equal to one of ``keys`` in its columns."""
     ids = [table.schema().find_field(name).field_id for name in keys.column_names]
     fields = [field.with_metadata({"PARQUET:field_id": str(i)}) for field, i in zip(keys.schema, ids, strict=True)]
     data = pa.table(keys.columns, schema=pa.schema(fields))
-    _commit(table, data, DataFileContent.EQUALITY_DELETES, partition, {}, {}, ids)
+    _commit(table, data, DataFileContent.EQUALITY_DELETES, partition, {}, {}, ids, branch)
 
 
 def _commit(
-    table: Table, data: pa.Table, content: Any, partition: Record | None, low: Any, high: Any, ids: Any
+    table: Table,
+    data: pa.Table,
+    content: Any,
+    partition: Record | None,
+    low: Any,
+    high: Any,
+    ids: Any,
+    branch: str,
 ) -> None:
     location = f"{table.location()}/data/delete-{uuid.uuid4()}.parquet"
     with table.io.new_output(location).create() as sink:
@@ -91,7 +100,7 @@ def _commit(
     file.spec_id = table.spec().spec_id
     table.refresh()
     transaction = table.transaction()
-    producer = _RowDelta(Operation.OVERWRITE, transaction, table.io)
+    producer = _RowDelta(Operation.OVERWRITE, transaction, table.io, branch=branch)
     producer.deletes = [file]
     producer.commit()
     transaction.commit_transaction()

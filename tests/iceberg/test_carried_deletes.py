@@ -308,10 +308,10 @@ def test_random_schedules_lose_and_return_no_row(lake: Any, foreign: Any, seed: 
     assert lake.orphans("t") == set()
 
 
-def add_vector(table: Any, data: LiveFile, positions: Sequence[int]) -> None:
+def add_vector(table: Any, data: LiveFile, positions: Sequence[int], branch: str = "main") -> None:
     """As a writer of version 3: the vector of a file holds what was deleted before, and takes the old one's place."""
     table.refresh()
-    live = read_live(table, table.current_snapshot())
+    live = read_live(table, table.snapshot_by_name(branch))
     old = [d for d in live.deletes if d.only_data_file == data.key]
     output = Output(data.path.rpartition("/")[0], f"vector-{table.metadata.last_sequence_number}")
     written = write_positions(output, {}, data.path, np.array(sorted(positions), np.int64), vectors=True)
@@ -322,6 +322,7 @@ def add_vector(table: Any, data: LiveFile, positions: Sequence[int]) -> None:
         converted=(),
         replaced=old,
         added=[position_delete_entry(written, data, vectors=True)],
+        branch=branch,
     ).commit()
     transaction.commit_transaction()
 

@@ -281,6 +281,6 @@ def test_a_branch_is_a_table_by_icebergs_name(lake: Any, ids: list[int]) -> None
     assert [base_name(n) for n in ("t.branch_audit", "t.tag_kept", "t$files", "a.b")] == ["t", "t", "t", "a.b"]
     with pytest.raises(ProcessionError, match="Branch does not exist: kept"):
         lake.call("rewrite_data_files", schema="db", table_name="t", branch="kept")
-    with pytest.raises(ProcessionError, match="Spark is not available"):
-        lake.call("rewrite_data_files", schema="db", table_name="t", branch="Audit")
-    assert "branch => 'Audit'" in lake.workers.statements[-1]
+    lake.call("rewrite_data_files", schema="db", table_name="t", branch="Audit", options={"rewrite-all": "true"})
+    assert lake.table("t").snapshot_by_name("Audit").parent_snapshot_id == ids[1]
+    assert lake.workers.statements == []

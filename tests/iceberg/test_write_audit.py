@@ -9,12 +9,16 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from coordinator.connectors.iceberg.manifests.live_files import LiveFiles, read_live
+from coordinator.connectors.iceberg.snapshots.cherry_pick import staged_wap_id
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.tables.writing import write
 from coordinator.planning.plan_statement import plan_statement
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ProcessionError
+from shared.spi.catalog_changes import TableTruncation
 from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite, WriteContext
+from tests.iceberg.test_embedded_geometry import with_types
 from tests.iceberg.test_fetch_rows import NoCheckers, catalogs
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
@@ -69,13 +73,33 @@ def test_an_insert_is_staged_by_spark(lake: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["DELETE", "UPDATE", "MERGE"])
-def test_other_changes_are_not_staged(lake: Any, kind: Any) -> None:
-    """A DELETE of whole files by metadata least of all: it would be seen at once."""
-    before = lake.table("t").metadata
-    with pytest.raises(ProcessionError, match="cannot be staged under a WAP id") as refused:
-        written(lake, replace(INSERT, kind=kind, all_rows=kind == "DELETE"), wap_id="load-1")
-    assert refused.value.code is ErrorCode.NOT_SUPPORTED
-    assert lake.table("t").metadata == before
+def test_other_changes_are_staged_by_spark_too(lake: Any, kind: Any) -> None:
+    """A DELETE of whole files as well: by metadata alone it would be seen at once."""
+    (_,), settings = written(lake, replace(INSERT, kind=kind, all_rows=kind == "DELETE"), wap_id="load-1")
+    assert settings == {"spark.wap.id": "load-1"}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_truncation_is_staged_and_published(lake: Any, foreign: Any, version: int) -> None:
+    path = next(iter(lake.table("t").scan().plan_files())).file.file_path
+    foreign.delete_positions(lake.table("t"), {path: [1]})
+    if version == 3:
+        with_types(lake, "t", {})
+    context = replace(lake.context(), session=session(wap_id="empty"))
+    before = lake.connector.tables_of.open("db", "t")
+    lake.connector.change(TableTruncation("db", "t"), context)
+    after = lake.connector.tables_of.open("db", "t")
+    assert after.metadata.refs == before.metadata.refs
+    (staged,) = [s for s in after.snapshots() if staged_wap_id(s) == "empty"]
+    assert staged.parent_snapshot_id == before.current_snapshot().snapshot_id
+    assert staged.summary.operation.value == "delete"
+    figures = staged.summary.additional_properties
+    assert (figures["total-records"], figures["total-delete-files"], figures["deleted-data-files"]) == ("0", "0", "1")
+    lake.call("publish_changes", schema="db", table_name="t", wap_id="empty")
+    published = lake.connector.tables_of.open("db", "t")
+    assert published.current_snapshot().snapshot_id == staged.snapshot_id
+    assert read_live(published, staged) == LiveFiles((), ())
+    assert lake.orphans("t") == set() or version == 3
 
 
 def test_a_delete_of_every_row_leaves_main_alone(lake: Any) -> None:
@@ -106,10 +130,18 @@ def test_what_cannot_be(lake: Any) -> None:
         written(lake, INSERT, wap_id="a", wap_branch="b")
     with pytest.raises(ProcessionError, match="wap_branch kept is a tag"):
         written(lake, INSERT, wap_branch="kept")
+
+
+def test_a_branch_of_a_table_without_snapshots_begins_empty(lake: Any) -> None:
     lake.other.drop_table("db.t")
     lake.other.create_table("db.t", schema=ROWS.schema, properties={"write.wap.enabled": "true"})
-    with pytest.raises(ProcessionError, match=r"db\.t has no snapshot that branch audit could begin at"):
-        written(lake, INSERT, wap_branch="audit")
+    for count in (3, 6):
+        (sql,), _ = written(lake, INSERT, wap_branch="audit")
+        assert "`branch_audit`" in sql
+        assert (lake.table("t").current_snapshot(), rows(lake, "audit")) == (None, count)
+    assert len(lake.table("t").snapshots()) == 3
+    lake.call("fast_forward", schema="db", table_name="t", branch="main", to="audit")
+    assert rows(lake, "main") == 6
 
 
 def test_the_session_reads_its_branch_once_it_is_there(lake: Any) -> None:

@@ -12,12 +12,14 @@ from typing import Any, cast
 
 import pytest
 
+from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.policies import TablePolicy
 from coordinator.maintenance.records import Pause, TableKey
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.maintenance.settings import MaintenanceSettings
+from coordinator.maintenance.statements import OwnStatements
 from coordinator.maintenance.store import MaintenanceStore
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.maintenance import TableState
@@ -164,6 +166,32 @@ def test_every_bad_table_is_worked_on_once_and_no_more_than_allowed_at_once(case
     assert all("rewrite_data_files" in text for text in found.answers.texts)
     looks = {look.key.table: (look.state, look.health) for look in found.store.looks()}
     assert looks == dict.fromkeys(("a", "b", "c", "d", "e", "fine"), ("HEALTHY", 100))
+
+
+def test_a_job_tells_what_the_table_was_before_and_after(case: Callable[..., Case]) -> None:
+    lake = case()
+    lake.states.add("t")
+    lake.work()
+    (job,) = lake.store.jobs(10)
+    assert (job.files_before, job.files_after) == (BAD.files, GOOD.files)
+    assert (job.size_before, job.size_after) == (BAD.size, GOOD.size)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [("", {}), ("Iceberg=compactor, sales = ALL,x=NONE", {"iceberg": "ROLE{compactor}", "sales": "ALL", "x": "NONE"})],
+)
+def test_the_services_user_takes_on_roles(text: str, roles: dict[str, str]) -> None:
+    settings = MaintenanceSettings.model_validate({"maintenance.roles": text})
+    assert dict(settings.roles) == roles
+    sent = OwnStatements(cast(Dispatcher, None), settings, lambda session: session)
+    assert sent.session.roles == roles
+
+
+@pytest.mark.parametrize("text", ["compactor", "=x", "a=", "a=b,A=c", "a=ROLE{b}"])
+def test_wrong_roles_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no catalog=role"):
+        MaintenanceSettings.model_validate({"maintenance.roles": text})
 
 
 def test_a_second_round_costs_no_look_where_nothing_changed(case: Callable[..., Case]) -> None:

@@ -87,6 +87,26 @@ def test_a_file_of_an_earlier_release_gets_the_columns_that_it_lacks(tmp_path: P
     store.close()
     with sqlite3.connect(tmp_path / "m.db") as connection:
         connection.execute("ALTER TABLE looks DROP COLUMN overlap_depth")
+        for name in ("size_before", "size_after"):
+            connection.execute(f"ALTER TABLE jobs DROP COLUMN {name}")
     again = MaintenanceStore(tmp_path / "m.db")
     assert again.looks() == []
     assert len(again.jobs(10)) == 1
+
+
+def test_the_speed_of_rewrites_is_measured_by_catalog(tmp_path: Path) -> None:
+    """The median of enough finished ones that had something to do, within bounds; what was assumed until then."""
+    store = MaintenanceStore(tmp_path / "m.db")
+    size = 90 << 20
+    store.save_job(job(1, estimated_size=size))
+    store.save_job(job(2, estimated_size=size, files_before=50, minutes=1))
+    for number, unlike in enumerate(({"state": "FAILED"}, {"procedure": "rewrite_manifests"}, {"estimated_size": 100})):
+        store.save_job(replace(job(10 + number, estimated_size=size), **unlike))
+    store.save_job(replace(job(20, estimated_size=size), key=replace(KEY, catalog="other")))
+    assert (store.past(KEY, NOW).bytes_per_second, store.past(KEY, NOW).measured) == (30 << 20, False)
+    store.save_job(job(3, estimated_size=2 * size, key=OTHER))
+    past = store.past(KEY, NOW)
+    assert (past.bytes_per_second, past.measured) == (2 * size / 8, True)
+    for number in range(30, 50):
+        store.save_job(job(number, estimated_size=1 << 50))
+    assert store.past(KEY, NOW).bytes_per_second == 3000 << 20

@@ -79,7 +79,8 @@ _TABLES = typed(
 )
 _JOBS = typed(
     f"job_id, {_NAME}, procedure, trigger, state, started {_MOMENT}, ended {_MOMENT}, seconds double, "
-    "estimated_bytes bigint, estimated_seconds double, files_before bigint, files_after bigint, error"
+    "estimated_bytes bigint, estimated_seconds double, files_before bigint, files_after bigint, "
+    "bytes_before bigint, bytes_after bigint, error"
 )
 _DECISIONS = typed(
     f"decided {_MOMENT}, {_NAME}, step, verdict, reason, priority double, estimated_bytes bigint, "

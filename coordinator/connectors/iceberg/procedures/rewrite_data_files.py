@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, assert_never
 
+from pyiceberg.table.refs import MAIN_BRANCH
+
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
@@ -96,8 +98,8 @@ DECLARATION = ProcedureDeclaration(
     "where row groups would otherwise be copied as they are.\n\n"
     "Iceberg's own procedure does the rewrite through Spark, with the same result columns, for Avro and ORC files, for "
     "columns of type unknown inside other types, and for the other cases that docs/rewrite.md lists. Tables with "
-    "columns of type geometry or geography are not rewritten, and those with nanoseconds by our kernels alone: Spark "
-    "does not load them. Sorting by columns must keep the table's own sort order. A call with nothing to do makes no "
+    "columns of type geometry, geography or nanoseconds are rewritten by our kernels alone: Spark does not load them. "
+    "Sorting by columns must keep the table's own sort order. A call with nothing to do makes no "
     "snapshot. By position, a third text that is no strategy is taken as in Presto: (schema, table_name, filter, "
     "sorted_by, options).",
     presto_order=("filter", "sorted_by", "options"),
@@ -137,11 +139,12 @@ class RewriteDataFiles:
             target = at_branch(table, target, asked.branch)
             if asked.branch is None and table.current_snapshot() is None:
                 return DryRun(()) if asked.dry_run else NothingToDo()
-            reason, ordering = reason_before_planning(table, asked.branch), None
+            reason, ordering = reason_before_planning(table), None
             if reason is None and asked.strategy == "sort":
                 found = row_order(table, asked.sorted_by, options)
                 reason, ordering = (found, None) if isinstance(found, str) else (None, found)
-            request = RewriteRequest(self._catalog, table, target, options, ordering, context.session.query_id)
+            query_id, branch = context.session.query_id, asked.branch or MAIN_BRANCH
+            request = RewriteRequest(self._catalog, table, target, options, ordering, query_id, branch)
             if asked.dry_run:
                 return DryRun(dry_run.dry_run_rows(request, reason, context.workers))
             return self._planned(request, asked, reason, context)

@@ -14,7 +14,9 @@ from typing import Any
 
 from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.types import IcebergType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
@@ -28,6 +30,7 @@ from coordinator.connectors.iceberg.rewrite.planning.stored_columns import unwri
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
 from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
+from coordinator.connectors.iceberg.tables.variant_columns import holds_variant
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
@@ -39,6 +42,7 @@ from shared.spi.procedure import (
 
 logger = logging.getLogger(__name__)
 _MOST_COMBINED = 12
+_SHREDS = "write.parquet.shred-variants"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|conflicted with another concurrent")
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
 _REFUSED = re.compile(r"Cannot use column .* in ZOrdering|UnsupportedOperationException")
@@ -56,10 +60,8 @@ class Delegated:
     known: frozenset[int]
 
 
-def reason_before_planning(table: Table, branch: str | None = None) -> str | None:
+def reason_before_planning(table: Table) -> str | None:
     """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
-    if branch is not None:
-        return f"it rewrites the branch {branch}"
     if table.format_version > 3:
         return f"the table has format version {table.format_version}"
     return None
@@ -72,8 +74,14 @@ def reason_of_properties(table: Table) -> str | None:
         return f"new files of the table are {written.upper()}"
     if column := unwritable_column(table.schema()):
         return column
+    if table.properties.get(_SHREDS, "").lower() == "true" and any(map(holds_variant, _types(table))):
+        return f"the table wants variants in columns of their own ({_SHREDS})"
     blooming = unsupported_column(table.schema(), table.properties)
     return f"the table wants a Bloom filter inside a list or map: {blooming}" if blooming else None
+
+
+def _types(table: Table) -> list[IcebergType]:
+    return [field.field_type for field in table.schema().fields]
 
 
 def delegate(
@@ -85,7 +93,8 @@ def delegate(
     reason: str,
 ) -> Delegated | None:
     """The call to make; None when the table is empty or the filter excludes every file. Raises ProcessionError."""
-    if table.current_snapshot() is None:
+    head = table.snapshot_by_name(arguments.branch or MAIN_BRANCH)
+    if head is None:
         return None
     if foreign := unknown_to_spark(table):
         message = f"Table {target.schema}.{target.table} cannot be rewritten: {reason}, and Spark knows no {foreign}"
@@ -104,7 +113,7 @@ def delegate(
             )
     if arguments.branch is not None:
         given.append(("branch", quoted_string(arguments.branch)))
-    texts = _with_deletes(option_texts(arguments.options or {}, options), table)
+    texts = _with_deletes(option_texts(arguments.options or {}, options), head)
     if texts:
         given.append(("options", string_map(texts)))
     if target.filter is not None:
@@ -120,10 +129,9 @@ def delegate(
     return Delegated(target, reason, sql, frozenset(s.snapshot_id for s in table.metadata.snapshots))
 
 
-def _with_deletes(texts: dict[str, str], table: Table) -> dict[str, str]:
+def _with_deletes(texts: dict[str, str], head: Snapshot) -> dict[str, str]:
     """As our own path does, delete files that nothing needs any more go; Iceberg keeps them unless it is told."""
-    snapshot = table.current_snapshot()
-    summary = None if snapshot is None else snapshot.summary
+    summary = head.summary
     deletes = None if summary is None else summary.additional_properties.get("total-delete-files")
     if deletes == "0" or "remove-dangling-deletes" in texts:
         return texts

@@ -16,7 +16,9 @@ from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition
 from coordinator.connectors.iceberg.partitions import partition_values
 
-_STAGED, _PUBLISHED, _SOURCE = "wap.id", "published-wap-id", "source-snapshot-id"
+STAGED = "wap.id"
+"""In the summary of a snapshot that is staged: its write-audit-publish id."""
+_PUBLISHED, _SOURCE = "published-wap-id", "source-snapshot-id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def properties_of(snapshot: Snapshot) -> Mapping[str, str]:
 
 def staged_wap_id(snapshot: Snapshot) -> str | None:
     """The write-audit-publish id under which a snapshot was staged."""
-    return properties_of(snapshot).get(_STAGED)
+    return properties_of(snapshot).get(STAGED)
 
 
 def can_fast_forward(metadata: TableMetadata, picked: Snapshot) -> bool:

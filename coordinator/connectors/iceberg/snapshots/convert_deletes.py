@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
 from pyiceberg.table import Transaction
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
@@ -20,7 +21,7 @@ from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 
 class ConvertDeletes(CallProducer["ConvertDeletes"]):
-    """Removes ``converted`` and ``replaced`` delete files and adds ``added`` ones on the main branch.
+    """Removes ``converted`` and ``replaced`` delete files and adds ``added`` ones on a branch.
 
     ``examined`` are the normalized paths of the data files whose rows were compared, each with whether it lost some.
     Raises ValidationException when other files came that the removed deletes apply to.
@@ -36,8 +37,9 @@ class ConvertDeletes(CallProducer["ConvertDeletes"]):
         added: Sequence[DataFile] = (),
         examined: Mapping[str, bool] | None = None,
         properties: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
     ) -> None:
-        super().__init__(transaction, call_id, properties)
+        super().__init__(transaction, call_id, properties, branch)
         self._converted = {file.key: file for file in converted}
         self._replaced = {file.key: file for file in replaced}
         self._added = list(added)

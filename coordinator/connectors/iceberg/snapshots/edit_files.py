@@ -11,6 +11,7 @@ from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, holds_live
@@ -22,9 +23,10 @@ Check = Callable[[TableMetadata], None]
 
 
 class EditFiles(SnapshotProducer["EditFiles"]):
-    """Adds ``added`` and drops ``dropped`` on the main branch; every dropped data file must still be live.
+    """Adds ``added`` and drops ``dropped`` on a branch; every dropped data file must still be live.
 
-    Delete files that somebody else took out meanwhile are none to drop.
+    Without a branch the snapshot, made on that of main, is staged: it is there, and nothing reads it. Delete files that
+    somebody else took out meanwhile are none to drop.
 
     ``check`` sees the metadata that each attempt builds on, the first one included.
     """
@@ -38,8 +40,10 @@ class EditFiles(SnapshotProducer["EditFiles"]):
         dropped: Iterable[LiveFile] = (),
         check: Check = lambda _metadata: None,
         properties: Mapping[str, str] | None = None,
+        branch: str | None = MAIN_BRANCH,
     ) -> None:
-        super().__init__(operation, transaction, transaction._table.io, snapshot_properties=dict(properties or {}))
+        io, given = transaction._table.io, dict(properties or {})
+        super().__init__(operation, transaction, io, snapshot_properties=given, branch=branch)
         self._added = list(added)
         dropped = list(dropped)
         self._read = dropped

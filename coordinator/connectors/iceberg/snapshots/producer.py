@@ -20,13 +20,14 @@ from pyiceberg.manifest import (
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Transaction
-from pyiceberg.table.metadata import TableMetadataV3
-from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
     SetSnapshotRefUpdate,
+    TableUpdate,
     UpdatesAndRequirements,
 )
 from pyiceberg.table.update.snapshot import _SnapshotProducer
@@ -43,6 +44,7 @@ from coordinator.connectors.iceberg.manifests.version_three import (
     list_manifests,
     write_manifest_list,
 )
+from coordinator.connectors.iceberg.snapshots.references import AssertNewReference, set_reference
 from coordinator.connectors.iceberg.traced_services import store_call
 from coordinator.vocabulary.traced_calls import traced
 
@@ -91,10 +93,13 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         return list_manifests(self._io, snapshot, self._transaction.table_metadata.format_version)
 
     def head_manifests(self) -> tuple[list[ManifestFile], list[ManifestFile]]:
-        """Those of data and those of deletes with live entries; ValidationException for a table without snapshot."""
-        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
+        """Those of data and those of deletes with live entries; ValidationException where the branch is gone."""
+        metadata, branch = self._transaction.table_metadata, self._target_branch or MAIN_BRANCH
+        _check_no_tag(metadata, branch)
+        head = metadata.snapshot_by_name(branch)
         if head is None:
-            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
+            where = "the table" if branch == MAIN_BRANCH else f"branch {branch}"
+            raise ValidationException(f"Missing required files to delete: {where} has no snapshot any more")
         manifests = [m for m in self.listed(head) if holds_live(m)]
         data = [m for m in manifests if m.content == ManifestContent.DATA]
         return data, [m for m in manifests if m.content == ManifestContent.DELETES]
@@ -179,7 +184,14 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
 
     def _commit(self) -> UpdatesAndRequirements:
         metadata = self._transaction.table_metadata
-        return self._commit_with_row_ids(metadata) if isinstance(metadata, TableMetadataV3) else super()._commit()
+        if isinstance(metadata, TableMetadataV3):
+            updates, requirements = self._commit_with_row_ids(metadata)
+        else:
+            updates, requirements = super()._commit()
+        branch, kept = self._target_branch, tuple(_as_long_kept(update, metadata) for update in updates)
+        if branch is None or branch in metadata.refs or branch == MAIN_BRANCH:
+            return kept, requirements
+        return kept, (AssertNewReference.model_validate({"ref": branch, "snapshot-id": None}),)
 
     def _commit_with_row_ids(self, metadata: TableMetadataV3) -> UpdatesAndRequirements:
         """As PyIceberg's own, with a manifest list and a snapshot of format version 3."""
@@ -201,22 +213,42 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             "first-row-id": following,
             "added-rows": added,
         }
-        branch = self._target_branch or MAIN_BRANCH
+        added_snapshot = AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot))
+        branch = self._target_branch
+        if branch is None:  # staged
+            return (added_snapshot,), ()
         moved = {"ref-name": branch, "type": "branch", "snapshot-id": self._snapshot_id}
         head = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id if branch in metadata.refs else None}
-        updates = (
-            AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
-            SetSnapshotRefUpdate.model_validate(moved),
-        )
+        updates = (added_snapshot, SetSnapshotRefUpdate.model_validate(moved))
         return updates, (AssertRefSnapshotId.model_validate(head),)
+
+
+def _as_long_kept(update: TableUpdate, metadata: TableMetadata) -> TableUpdate:
+    """A branch that moves keeps the ages of its own, which PyIceberg's producers drop."""
+    if not isinstance(update, SetSnapshotRefUpdate):
+        return update
+    return set_reference(update.ref_name, update.snapshot_id, update.type, metadata.refs.get(update.ref_name))
+
+
+def _check_no_tag(metadata: TableMetadata, branch: str) -> None:
+    ref = metadata.refs.get(branch)
+    if ref is not None and ref.snapshot_ref_type is not SnapshotRefType.BRANCH:
+        raise ValidationException(f"Cannot commit, {branch} is no branch any more")
 
 
 class CallProducer(SnapshotProducer[U], Generic[U]):
     """A REPLACE snapshot of a procedure's call, told apart by the call's id in its summary and in its files' names."""
 
-    def __init__(self, transaction: Transaction, call_id: str, properties: Mapping[str, str] | None) -> None:
-        properties = {CALL_ID: call_id, **(properties or {})}
-        super().__init__(Operation.REPLACE, transaction, transaction._table.io, snapshot_properties=properties)
+    def __init__(
+        self,
+        transaction: Transaction,
+        call_id: str,
+        properties: Mapping[str, str] | None,
+        branch: str = MAIN_BRANCH,
+    ) -> None:
+        _check_no_tag(transaction.table_metadata, branch)
+        properties, io = {CALL_ID: call_id, **(properties or {})}, transaction._table.io
+        super().__init__(Operation.REPLACE, transaction, io, snapshot_properties=properties, branch=branch)
         self._call_id = call_id
         self.attempts = 0
         self._name_attempt()

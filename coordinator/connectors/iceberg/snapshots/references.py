@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
@@ -63,6 +65,15 @@ def set_reference(
     return SetSnapshotRefUpdate.model_validate(
         {"action": "set-snapshot-ref", "ref-name": name, "type": kind.value, "snapshot-id": snapshot_id, **given}
     )
+
+
+class AssertNewReference(AssertRefSnapshotId):
+    """Nobody made the reference meanwhile; of a table without snapshots PyIceberg's own allows none but main."""
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
+        """Raises CommitFailedException."""
+        if base_metadata is None or self.ref in base_metadata.refs:
+            raise CommitFailedException(f"Requirement failed: {self.ref} was created concurrently")
 
 
 def drop_reference(name: str) -> RemoveSnapshotRefUpdate:

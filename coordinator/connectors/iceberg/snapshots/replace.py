@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Transaction
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
@@ -31,7 +32,7 @@ class Carried:
 
 
 class ReplaceFiles(CallProducer["ReplaceFiles"]):
-    """Replaces ``replaced`` by ``added`` on the main branch.
+    """Replaces ``replaced`` by ``added`` on a branch.
 
     ``carry`` gets the delete files of the head, says what to add for rows that were deleted meanwhile, and refuses what
     cannot be carried over. ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it
@@ -53,8 +54,9 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         carry: Callable[[Sequence[LiveFile]], Carried],
         dangling: bool = False,
         properties: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
     ) -> None:
-        super().__init__(transaction, call_id, properties)
+        super().__init__(transaction, call_id, properties, branch)
         self._base_sequence = base_sequence
         self._pinned = pinned
         replaced = list(replaced)

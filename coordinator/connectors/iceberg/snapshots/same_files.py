@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Transaction
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
@@ -13,10 +14,11 @@ from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 
 class SameFiles(SnapshotProducer["SameFiles"]):
-    """A REPLACE snapshot of the main branch with the manifests of its head."""
+    """A REPLACE snapshot of a branch with the manifests of its head."""
 
-    def __init__(self, transaction: Transaction, properties: Mapping[str, str]) -> None:
-        super().__init__(Operation.REPLACE, transaction, transaction._table.io, snapshot_properties=dict(properties))
+    def __init__(self, transaction: Transaction, properties: Mapping[str, str], branch: str = MAIN_BRANCH) -> None:
+        io, given = transaction._table.io, dict(properties)
+        super().__init__(Operation.REPLACE, transaction, io, snapshot_properties=given, branch=branch)
 
     def _manifests(self) -> list[ManifestFile]:
         head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)

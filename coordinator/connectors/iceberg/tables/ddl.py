@@ -46,11 +46,11 @@ from coordinator.connectors.iceberg.tables.creation import (
 )
 from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
+from coordinator.connectors.iceberg.tables.staged_truncation import stage_truncation
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, spelled
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.variant_columns import add_statement, check_variants
-from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH
 from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
 from coordinator.connectors.iceberg.views.metadata import view_schema
@@ -357,10 +357,10 @@ def _rename_table(catalog: TableCatalog, change: TableRename) -> None:
 
 def _truncate(catalog: TableCatalog, change: TableTruncation, context: ProcedureContext) -> None:
     table, branch, audited = session_target(catalog, change.schema, change.table, context.session)
+    if (table.current_snapshot() if branch is None else table.snapshot_by_name(branch)) is None:
+        return
     if audited.wap_id is not None:
-        message = f"TRUNCATE cannot be staged under a WAP id: {WAP_BRANCH} takes every change"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-    if table.current_snapshot() is None:
+        stage_truncation(table, audited.wap_id, context.session.query_id)
         return
     check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.

@@ -1,7 +1,7 @@
 """Write, audit, publish by the session: where its writes go on a table with ``write.wap.enabled``.
 
 Source: Iceberg 1.11, ``spark.wap.branch`` and ``spark.wap.id``. With a branch the session writes it, which
-the first write makes, and reads it once it is there. With an id an INSERT stages a snapshot that nobody reads until
+the first write makes, and reads it once it is there. With an id each write stages a snapshot that nobody reads until
 ``publish_changes`` applies it.
 """
 
@@ -12,8 +12,11 @@ from dataclasses import dataclass
 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Operation
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.snapshots.references import set_reference, unmoved
 from coordinator.vocabulary.session_properties import SessionProperty
@@ -24,7 +27,7 @@ ENABLED = "write.wap.enabled"
 WAP_BRANCH, WAP_ID = "wap_branch", "wap_id"
 PROPERTIES = (
     SessionProperty(WAP_BRANCH, "varchar", "", f"The branch that writes go to, of tables with {ENABLED}"),
-    SessionProperty(WAP_ID, "varchar", "", f"The id under which INSERT stages rows, of tables with {ENABLED}"),
+    SessionProperty(WAP_ID, "varchar", "", f"The id under which changes are staged, of tables with {ENABLED}"),
 )
 _SPARKS_ID = "spark.wap.id"
 
@@ -64,16 +67,23 @@ def branch_to_write(catalog: TableCatalog, schema: str, table: Table, branch: st
     """The branch, made at the table's current snapshot where there is none. Raises ProcessionError."""
 
     def made(newest: Table) -> Change[str]:
-        if (known := _known(newest, branch)) is not None:
-            return Change(known)
         current = newest.current_snapshot()
-        if current is None:
-            message = f"Table {schema}.{table.name()[-1]} has no snapshot that branch {branch} could begin at"
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"{message}: write to it once without {WAP_BRANCH}")
+        if (known := _known(newest, branch)) is not None or current is None:
+            return Change(known or "")
         update = set_reference(branch, current.snapshot_id, SnapshotRefType.BRANCH, None)
         return Change(branch, (update,), (unmoved(branch, None),))
 
-    return _known(table, branch) or commit_change(catalog, schema, table.name()[-1], made)
+    name = table.name()[-1]
+    return _known(table, branch) or commit_change(catalog, schema, name, made) or _begun(catalog, schema, name, branch)
+
+
+def _begun(catalog: TableCatalog, schema: str, name: str, branch: str) -> str:
+    """A branch of a table without snapshots begins with an empty one, as Iceberg's ``createBranch`` makes it."""
+    with mapped(f"{schema}.{name}"):
+        transaction = catalog.open(schema, name).transaction()
+        EditFiles(transaction, Operation.APPEND, branch=branch).stage()
+        transaction.commit_transaction()
+    return branch
 
 
 def _known(table: Table, branch: str) -> str | None:

@@ -30,7 +30,7 @@ from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.wide import write_options
-from coordinator.connectors.iceberg.tables.write_audit import WAP_BRANCH, Audited
+from coordinator.connectors.iceberg.tables.write_audit import Audited
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -76,21 +76,21 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
 
 
 def _deleted_by_metadata(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int | None:
-    if write.refresh is None:
-        table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
-    else:  # rows of a view are nothing that a session audits
-        table, branch, audited = *target_of(catalog, write.schema, write.table), Audited()
+    table, branch, audited = _target(catalog, write, context)
     if branch is not None or audited.wap_id is not None:
         return None
     return delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
 
 
+def _target(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> tuple[Table, str | None, Audited]:
+    if write.refresh is not None:  # rows of a view are nothing that a session audits
+        return *target_of(catalog, write.schema, write.table), Audited()
+    return session_target(catalog, write.schema, write.table, context.procedure.session)
+
+
 def write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
     """One attempt, in one commit. Raises ProcessionError; LostRaceError where another commit won."""
-    table, branch, audited = session_target(catalog, write.schema, write.table, context.procedure.session)
-    if audited.wap_id is not None and write.kind != "INSERT":
-        message = f"A {write.kind} cannot be staged under a WAP id: {WAP_BRANCH} takes every change"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    table, branch, audited = _target(catalog, write, context)
     head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
     _check_writable(check_for_spark(table), write, head)
     counted = _count_ahead(table, write, head, context)

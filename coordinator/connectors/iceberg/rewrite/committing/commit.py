@@ -90,6 +90,7 @@ def _stage(
         carry=carry,
         dangling=rewrite.options.remove_dangling_deletes,
         properties={"engine-name": "procession", QUERY_ID: query_id},
+        branch=rewrite.branch,
     )
     producer.commit()
     return producer

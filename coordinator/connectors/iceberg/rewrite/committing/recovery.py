@@ -261,7 +261,7 @@ def settle(catalog: TableCatalog, entry: JournalEntry, *, may_land: bool, has_wa
             return None
         *schema, name = table.name()
         with catalog.open_commits.settling():
-            refuse_late(catalog.open(".".join(schema), name), entry.call_id)
+            refuse_late(catalog.open(".".join(schema), name), entry.call_id, entry.base_snapshot_id)
         table = catalog.open(".".join(schema), name)
         landed = landed_snapshot(table, entry.call_id)
     sweep(catalog.file_io(entry.metadata_directory) if table is None else table.io, entry, table, landed)

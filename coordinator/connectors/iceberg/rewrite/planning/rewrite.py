@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
@@ -55,6 +56,7 @@ class Rewrite:
     factory: TaskFactory
     options: RewriteOptions
     ordering: Ordering | None = None
+    branch: str = MAIN_BRANCH
     parts: list[str] = field(default_factory=list)
 
     @property
@@ -98,6 +100,7 @@ class RewriteRequest:
     options: RewriteOptions
     ordering: Ordering | None
     query_id: str
+    branch: str = MAIN_BRANCH
 
 
 def plan_rewrite(
@@ -143,6 +146,7 @@ def _rewrite(
         factory=factory,
         options=request.options,
         ordering=request.ordering,
+        branch=request.branch,
     )
 
 

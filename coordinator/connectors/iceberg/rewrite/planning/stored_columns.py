@@ -14,7 +14,8 @@ from pyiceberg.schema import Schema
 from coordinator.connectors.iceberg.opaque_types import is_opaque
 
 _EPOCH = date(1970, 1, 1)
-_UNREADABLE = ("unknown", "variant", "geometry", "geography")
+_BYTES = ("variant", "geometry", "geography")
+"""Types of which kernels keep the bytes."""
 
 
 def stored_fields(schema: Schema) -> list[dict[str, Any]]:
@@ -34,7 +35,7 @@ def unwritable_column(schema: Schema) -> str | None:
     for top in stored_fields(schema):
         for field in _below(top):
             kind = field["type"] if isinstance(field["type"], str) else field["type"]["type"]
-            if kind.startswith(_UNREADABLE) or is_opaque(schema.find_type(field["id"])):
+            if kind == "unknown" or (is_opaque(schema.find_type(field["id"])) and not kind.startswith(_BYTES)):
                 return f"column {schema.find_column_name(field['id'])} is of type {kind}"
     return None
 
