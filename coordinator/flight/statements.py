@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.arrow_types import client_field, client_schema
-from coordinator.dispatch.dispatcher import Dispatcher, Submission
+from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.failures import text_too_large
 from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.ports import StatementPlanner
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.submission import Submission
 from coordinator.dispatch.wire_results import update_type
 from coordinator.flight.callers import Caller
 from coordinator.flight.failures import not_found, statement_failure
