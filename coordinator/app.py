@@ -216,7 +216,7 @@ def _flight(parts: Parts, served: ServerSettings) -> FlightServer:
         flight_settings(config),
         config.coordinator.http_host,
         parts.around.service.server_version,
-        None if config.flight.port is None else load_credentials(config.etc, config.https),
+        None if config.flight.port is None else load_credentials(config.etc, config.https, config.authentication.types),
     )
 
 

@@ -8,6 +8,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+
 
 class StoreError(Exception):
     """A store that cannot be read; the text names its file."""
@@ -92,4 +94,16 @@ def _password(store: Store) -> bytes | None:
 
 
 def _refusal(store: Store, what: str, error: Exception) -> str:
-    return f"{store.path} holds no {what} in PEM or PKCS #12: {error} (keytool -importkeystore converts a JKS store)"
+    if _is_jks(store.path):
+        made = store.path.with_suffix(".p12")
+        command = f"keytool -importkeystore -srckeystore {store.path} -destkeystore {made} -deststoretype pkcs12"
+        return f"{store.path} is a JKS store, which is not read: {command} makes one that is"
+    return f"{store.path} holds no {what} in PEM or PKCS #12: {error}"
+
+
+def _is_jks(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in _JKS
+    except OSError:
+        return False

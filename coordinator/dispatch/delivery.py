@@ -12,6 +12,7 @@ import structlog
 from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.result_space import ResultFile, ResultSpace
+from coordinator.dispatch.segments import Segment, SpooledSegments
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import statement_stats
 from coordinator.dispatch.wire_results import update_type
@@ -25,6 +26,8 @@ _log = structlog.get_logger(__name__)
 
 LINGER = 0.005
 """Seconds that a page waits for more rows, or for the end, once it has its first rows: saves a round trip."""
+_SEGMENT_LINGER = 0.5
+"""The same for a page whose rows are fetched apart, which is another round trip."""
 
 
 class TokenError(Exception):
@@ -39,7 +42,7 @@ class TokenError(Exception):
 @dataclass(frozen=True, slots=True)
 class Page:
     """A frozen answer: the same token always gets the same page. ``data`` is JSON or None: an array of rows, or, where
-    ``binary``, of base64 SerializedPages.
+    ``binary``, of base64 SerializedPages. With a ``segment`` it is the segment's bytes, None if they are elsewhere.
 
     ``kind`` and ``next_token`` say where the client goes next; no ``next_token`` ends the conversation.
     ``may_end_early``: the client may have the rest left out.
@@ -53,6 +56,7 @@ class Page:
     columns: tuple[Column, ...] | None = None
     data: bytes | None = None
     binary: bool = False
+    segment: Segment | None = None
     error: ProcessionError | None = None
     update_type: str | None = None
     update_count: int | None = None
@@ -64,9 +68,10 @@ class Page:
 class Delivery:
     """The conversation about one query. Polls of one query are answered one after another."""
 
-    def __init__(self, query: Query, space: ResultSpace) -> None:
+    def __init__(self, query: Query, space: ResultSpace, segments: SpooledSegments) -> None:
         self.query = query
-        self._space = space
+        self._space, self._segments = space, segments
+        self._row_offset = 0
         self._queued_token = 0
         self._executing_token = -1
         self._last: Page | None = None
@@ -114,11 +119,14 @@ class Delivery:
             raise TokenError(404, "Query not found")
         if self.query.results_dropped:
             raise TokenError(410, "Results of the query are gone: no client asked for them in time")
+        if self.query.segments is not None:
+            target_size = self._segments.target_size
         await self._wait_for_rows(wait, target_size)
         chunks = await take_chunks(self.query, target_size)
         if chunks is None:
             raise TokenError(410, "Results of the query are gone")
-        self._last = self._next_page(token, chunks)
+        segment, data = await self._rows_of(chunks)
+        self._last = self._next_page(token, data, segment)
         self._executing_token = token
         self._forget_file()
         return self._last
@@ -137,9 +145,25 @@ class Delivery:
         query, buffer = self.query, self.query.buffer
         await query.wait_until(lambda: bool(buffer.size) or buffer.finished or query.state.done, wait)
         if buffer.size < target_size and not query.state.done:
-            await query.wait_until(lambda: query.state.done or buffer.size >= target_size, min(wait, LINGER))
+            linger = LINGER if query.segments is None or not buffer.size else _SEGMENT_LINGER
+            await query.wait_until(lambda: query.state.done or buffer.size >= target_size, min(wait, linger))
 
-    def _next_page(self, token: int, chunks: list[Chunk]) -> Page:
+    async def _rows_of(self, chunks: list[Chunk]) -> tuple[Segment | None, bytes | None]:
+        """How a page has its rows, and what of them is in itself."""
+        if not chunks:
+            return None, None
+        self._sent_rows = True
+        encoding = self.query.segments
+        if encoding is None:
+            return None, b"[" + b",".join(chunk.data for chunk in chunks) + b"]"
+        segment, data = await self._segments.made(self.query.id, chunks, encoding, self._row_offset)
+        self._row_offset += segment.rows
+        if self.query.state is QueryState.FAILED or self.query.results_dropped:
+            self._segments.drop(self.query.id)
+            return None, None
+        return segment, data or None
+
+    def _next_page(self, token: int, data: bytes | None, segment: Segment | None) -> Page:
         query = self.query
         settle(query, self._space)
         over = query.state is QueryState.FAILED or (query.state is QueryState.FINISHED and query.buffer.drained)
@@ -147,7 +171,6 @@ class Delivery:
             self._over = query.results_delivered = True
             query.timeline.stop("deliver")
         retry = self._retry_url() if over else None
-        self._sent_rows = self._sent_rows or bool(chunks)
         planned = query.planned
         return Page(
             "executing",
@@ -156,7 +179,8 @@ class Delivery:
             query.warnings,
             columns=planned.columns if planned is not None and query.entered(QueryState.DISPATCHING) else None,
             binary=query.result_format == "binary",
-            data=b"[" + b",".join(chunk.data for chunk in chunks) + b"]" if chunks else None,
+            segment=segment,
+            data=data,
             error=None if retry else query.error,
             update_type=update_type(planned) if planned is not None else None,
             update_count=query.update_count,
@@ -195,7 +219,7 @@ class Delivery:
             if self._over or last is None or last.data is None or folder is None:
                 return
             file = ResultFile(folder / f"{self.query.id}.page{self._executing_token}", self._space)
-            if not await asyncio.to_thread(_written, file, last.data, self._space):
+            if not await asyncio.to_thread(file.written, last.data):
                 return
             if self._last is not last:
                 file.remove()  # forgotten meanwhile
@@ -206,18 +230,6 @@ class Delivery:
         file, self._aside = self._aside, None
         if file is not None:
             file.remove()
-
-
-def _written(file: ResultFile, data: bytes, space: ResultSpace) -> bool:
-    if not space.disk_has_room(len(data)) or not space.reserve("files", len(data)):
-        return False
-    try:
-        file.append(data)
-    except OSError:
-        space.free("files", len(data))
-        file.remove()
-        return False
-    return True
 
 
 async def take_chunks(query: Query, target_size: int) -> list[Chunk] | None:

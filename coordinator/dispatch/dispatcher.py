@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -17,12 +17,14 @@ from coordinator.dispatch.execution import start_execution
 from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
-from coordinator.dispatch.query import Query, ResultFormat, RetryOrder
+from coordinator.dispatch.query import Query, RetryOrder
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.result_space import ResultSpace, return_memory
+from coordinator.dispatch.segments import SpooledSegments
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
+from coordinator.dispatch.submission import Submission
 from coordinator.dispatch.totals import Totals
 from coordinator.dispatch.transactions import Transactions
 from coordinator.dispatch.unpolled import UnpolledStatements
@@ -40,27 +42,6 @@ from shared.spi.session import Session
 _log = structlog.get_logger(__name__)
 _WRITES_OF_A_SWEEP = 16
 """Pages that one sweep writes to files, one after another on a thread: the next sweep waits for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A statement as received. ``length`` counts its characters, also those beyond ``text`` when it was cut.
-
-    ``placeholder``: a gateway's reserve, see Query.
-    ``error`` is what receiving found wrong: the query is registered and fails with it when it starts.
-    """
-
-    text: str
-    session: Session
-    length: int
-    query_id: str | None = None
-    slug: str | None = None
-    retry_url: str | None = None
-    retry_seconds: float = 0.0
-    placeholder: bool = False
-    result_format: ResultFormat = "json"
-    error: ProcessionError | None = None
-    received_at: float | None = None
 
 
 class Dispatcher:
@@ -105,6 +86,7 @@ class Dispatcher:
         self.results = ResultSpace(
             self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
         )
+        self.segments = SpooledSegments(self.settings, self.results, self.clock)
         self._ids = QueryIdGenerator(self.clock.now, id_suffix)
         self._deliveries: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -138,6 +120,7 @@ class Dispatcher:
     async def sweep(self) -> None:
         """Abandon, drop and forget, as the clock says; then put last pages beyond the limit into files."""
         self.registry.sweep()
+        await self.segments.sweep()
         self._tick_groups()
         self._transactions.sweep({query.session.transaction_id for query in self.registry.active()})
         for query in self.registry:
@@ -201,13 +184,14 @@ class Dispatcher:
             attempt=attempt,
             placeholder=submission.placeholder,
             result_format=submission.result_format,
+            segments=submission.segments,
             redact=self._redact,
             space=self.results,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})
         self.registry.add(query)
-        self._deliveries[query_id] = Delivery(query, self.results)
+        self._deliveries[query_id] = Delivery(query, self.results, self.segments)
         query.on_done(self._ended)
         self.events.created(query)
         self.totals.submitted()
@@ -221,6 +205,8 @@ class Dispatcher:
 
     def _ended(self, query: Query) -> None:
         self.totals.add(query)
+        if query.error is not None:
+            self.segments.drop(query.id)
         for listener in self._listeners:
             listener(query)
         self.events.ended(query)
@@ -261,6 +247,7 @@ class Dispatcher:
         """Stop a running query; drop the rows of one that has ended but was not read."""
         if not query.cancel() and query.active:
             query.drop_results()
+            self.segments.drop(query.id)
 
     def retry(self, query: Query, session: Session) -> Query:
         """Run the failed ``query``, or a placeholder, under a new id and as ``session``; started at once."""
@@ -376,7 +363,7 @@ class Dispatcher:
 
     async def drained(self, poll_interval: float = 0.05) -> None:
         """Return once no query runs and no rows wait for a client."""
-        while self.registry.active():
+        while self.registry.active() or self.segments.wanted:
             await asyncio.sleep(poll_interval)
 
 

@@ -16,6 +16,7 @@ from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.clock import Clock
 from coordinator.dispatch.failures import canceled
 from coordinator.dispatch.result_space import ResultSpace
+from coordinator.dispatch.segments import Encoding
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
@@ -71,7 +72,7 @@ class Query:
     """Belongs to one event loop: everything is called there, except where a method says otherwise.
 
     ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
-    ``result_format``: what the client wants its rows as.
+    ``result_format``: what the client wants its rows as; ``segments``: how a page has them, if not as they are.
     ``redact`` takes secrets out of what people see.
     A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
     """
@@ -89,6 +90,7 @@ class Query:
         attempt: int = 0,
         placeholder: bool = False,
         result_format: ResultFormat = "json",
+        segments: Encoding | None = None,
         redact: Callable[[str], str] = redacted,
         space: ResultSpace | None = None,
     ) -> None:
@@ -101,6 +103,7 @@ class Query:
         self.attempt = attempt
         self.placeholder = placeholder
         self.result_format = result_format
+        self.segments = segments
         self.stream_begun = False
         self.created: datetime = clock.now()
         self.ended: datetime | None = None

@@ -116,6 +116,18 @@ class ResultFile:
         start, self.size = self.size, offset
         return start
 
+    def written(self, data: bytes | memoryview) -> bool:
+        """Put ``data`` there if space and disk have room; blocks."""
+        if not self._space.disk_has_room(len(data)) or not self._space.reserve("files", len(data)):
+            return False
+        try:
+            self.append(data)
+        except OSError:
+            self._space.free("files", len(data))
+            self.remove()
+            return False
+        return True
+
     def read(self, offset: int, size: int) -> bytes:
         """Raises OSError."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -104,6 +104,36 @@ class DispatchSettings(Settings):
         ge=1 << 20,
         description="Size of the texts of these statements, likewise.",
     )
+    spooling: bool = Field(
+        False,
+        alias="protocol.spooling.enabled",
+        description="Give clients of Trino's that ask for it results in compressed segments (docs/protocol.md).",
+    )
+    inlined_rows: int = Field(
+        1_000,
+        alias="protocol.spooling.inlining.max-rows",
+        ge=0,
+        description="A segment with at most so many rows stands in its page. `0`: all are fetched apart.",
+    )
+    inlined_size: Bytes = Field(
+        128 << 10,
+        alias="protocol.spooling.inlining.max-size",
+        ge=0,
+        description="Size of such a segment at most.",
+    )
+    segment_size: Bytes = Field(
+        8 << 20,
+        alias="protocol.spooling.max-segment-size",
+        ge=64 << 10,
+        le=128 << 20,
+        description="Size of the rows in a segment before they are compressed, about.",
+    )
+    segment_time: Seconds = Field(
+        3600.0,
+        alias="protocol.spooling.segment-ttl",
+        gt=0,
+        description="How long a segment can be fetched that its client does not acknowledge.",
+    )
     max_tracked: int = 10_000
     max_buffer_size: int = 32 << 20
     patience: float = 0.5

@@ -26,11 +26,15 @@ from shared.spi.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What is known of a call before anything of it is read: its metadata, its address, and whether TLS brings it."""
+    """What is known of a call before anything of it is read: its metadata, its address, and whether TLS brings it.
+
+    ``certificate`` is the subject of the client's, where TLS has asked for one.
+    """
 
     metadata: tuple[tuple[str, str], ...]
     address: str | None
     secure: bool
+    certificate: str | None = None
 
     def headers(self) -> Headers:
         return Headers(
@@ -107,7 +111,7 @@ class Callers:
     async def _identity(self, arrival: Arrival, headers: Headers, *, by_header: bool = True) -> Identity | None:
         """``by_header``: the caller may name whom it acts as."""
         authentication = self._settings.authentication
-        credentials = Credentials(headers, arrival.address)
+        credentials = Credentials(headers, arrival.address, arrival.certificate)
         named = RequestHeaders(headers).text(USER) if by_header else None
         secure = self._is_secure(arrival, headers)
         known = self._tokens.read(credentials.bearer_token())

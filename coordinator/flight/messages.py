@@ -43,11 +43,11 @@ def schema_bytes(schema: pa.Schema) -> bytes:
     return schema.serialize().to_pybytes()
 
 
-def flight_info(schema: pa.Schema | None, descriptor: bytes, ticket: bytes) -> bytes:
-    """One endpoint, without a location: the ticket is good where it was given."""
+def flight_info(schema: pa.Schema | None, descriptor: bytes, ticket: bytes, metadata: bytes | None = None) -> bytes:
+    """One endpoint, without a location: the ticket is good where it was given. ``metadata`` is ours."""
     shown = None if schema is None else schema_bytes(schema)
     endpoint = message((1, message((1, ticket))))
-    return message((1, shown), (2, descriptor), (3, endpoint), (4, -1), (5, -1), (6, 1))
+    return message((1, shown), (2, descriptor), (3, endpoint), (4, -1), (5, -1), (6, 1), (7, metadata))
 
 
 def tickets_of(info: bytes) -> tuple[bytes, ...]:

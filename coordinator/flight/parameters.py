@@ -12,7 +12,8 @@ import pyarrow as pa
 from coordinator.flight.failures import invalid, unsupported
 
 _MOST_ITEMS = 100_000
-"""Of all arrays in a column."""
+"""Of all arrays and maps in a column, on each level."""
+_MOST_LEVELS = 10
 _PLAIN = (
     pa.types.is_null,
     pa.types.is_boolean,
@@ -53,20 +54,32 @@ def literal_rows(batch: pa.RecordBatch, *, most_rows: int, most_characters: int)
     return rows
 
 
-def _readable(column: pa.Array) -> pa.Array:
+def _readable(column: pa.Array, level: int = 0) -> pa.Array:
     """Raises CallError for types whose values may be more than their bytes, and for those without literals."""
+    if level > _MOST_LEVELS:
+        raise invalid(f"Parameters of more than {_MOST_LEVELS} levels")
     if isinstance(column, pa.ExtensionArray) and isinstance(column.type, pa.UuidType):
         return column
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        if len(column.values) > _MOST_ITEMS:
-            raise invalid(f"Parameters with more than {_MOST_ITEMS} items of arrays")
-        _readable(column.values)
-        if pa.types.is_list(column.values.type) or pa.types.is_large_list(column.values.type):
-            raise unsupported("parameters that are arrays of arrays")
-        return column
-    if not any(is_one(column.type) for is_one in _PLAIN):
+    parts = _parts(column)
+    if not parts and not any(is_one(column.type) for is_one in _PLAIN):
         raise unsupported(f"parameters of type {column.type}")
+    for part in parts:
+        if len(part) > _MOST_ITEMS:
+            raise invalid(f"Parameters with more than {_MOST_ITEMS} items of arrays or maps")
+        _readable(part, level + 1)
     return column
+
+
+def _parts(column: pa.Array) -> list[pa.Array]:
+    """What values of a nested type consist of; none of one that is not nested."""
+    arrow_type = column.type
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
+        return [column.values]
+    if pa.types.is_map(arrow_type):
+        return [column.keys, column.items]
+    if pa.types.is_struct(arrow_type):
+        return [column.field(index) for index in range(arrow_type.num_fields)]
+    return []
 
 
 def literal(value: object, arrow_type: pa.DataType) -> str:  # noqa: C901 - one case a type
@@ -94,8 +107,14 @@ def literal(value: object, arrow_type: pa.DataType) -> str:  # noqa: C901 - one 
             return f"DATE '{value.isoformat()}'"
         case time():
             return f"TIME '{value:%H:%M:%S}.{value.microsecond // 1000:03d}'"
-        case list() if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
+        case list() if pa.types.is_map(arrow_type):
+            keys = ", ".join(literal(key, arrow_type.key_type) for key, _ in value)
+            return f"MAP(ARRAY[{keys}], ARRAY[{', '.join(literal(item, arrow_type.item_type) for _, item in value)}])"
+        case list():
             return f"ARRAY[{', '.join(literal(each, arrow_type.value_type) for each in value)}]"
+        case dict():
+            fields = (arrow_type.field(index) for index in range(arrow_type.num_fields))
+            return f"ROW({', '.join(literal(value[field.name], field.type) for field in fields)})"
         case _:
             raise unsupported(f"parameters of type {arrow_type}")
 

@@ -11,7 +11,6 @@ from coordinator.flight.backend import Backend
 from coordinator.flight.call import Call
 from coordinator.flight.callers import Caller
 from coordinator.flight.commands import (
-    Command,
     GetSqlInfo,
     GetTables,
     Metadata,
@@ -42,30 +41,28 @@ class Reading:
         """Start what is asked for, and say by which ticket its rows are had."""
         descriptor = await call.message()
         command = command_of(descriptor)
-        schema, ticket = await self._ticket(call, caller, read_command(command), command)
-        await call.send(flight_info(schema, descriptor, ticket))
-
-    async def _ticket(self, call: Call, caller: Caller, asked: Command, command: bytes) -> tuple[pa.Schema, bytes]:
-        match asked:
+        match read_command(command):
             case StatementQuery(text):
-                return await self._started(call, caller, text)
+                await self._started(call, caller, descriptor, text)
             case PreparedQuery(handle):
-                return await self._started(call, caller, prepared_text(self._backend.prepared.find(caller, handle)))
+                text = prepared_text(self._backend.prepared.find(caller, handle))
+                await self._started(call, caller, descriptor, text)
             case StatementUpdate() | PreparedUpdate() | StatementTicket():
                 raise invalid("The command has no rows")
             case Unsupported(name):
                 raise unsupported(name)
-            case _:
+            case asked:
                 # Run with DoGet, by whoever brings it then.
-                return metadata_schema(asked), command
+                await call.send(flight_info(metadata_schema(asked), descriptor, command))
 
-    async def _started(self, call: Call, caller: Caller, text: str) -> tuple[pa.Schema, bytes]:
+    async def _started(self, call: Call, caller: Caller, descriptor: bytes, text: str) -> None:
         backend = self._backend
-        handle, schema, change = await backend.crossing.run(backend.statements.started(caller, text))
-        options = after(caller.options, change)
+        started = await backend.crossing.run(backend.statements.started(caller, text))
+        options = after(caller.options, started.change)
         if options is not None:
             await call.set_cookie(cookie(options))
-        return schema, packed("TicketStatementQuery", message((1, handle)))
+        ticket = packed("TicketStatementQuery", message((1, started.handle)))
+        await call.send(flight_info(started.schema, descriptor, ticket, started.metadata()))
 
     async def schema(self, call: Call, caller: Caller) -> None:
         """The schema of what is asked for; nothing runs."""

@@ -14,6 +14,7 @@ from coordinator.flight.call import Call
 from coordinator.flight.callers import Arrival, Caller, metadata_of
 from coordinator.flight.failures import CallError, invalid, unsupported
 from coordinator.flight.reading import Reading
+from coordinator.flight.tls import client_subject
 from coordinator.flight.wire import WireError, message
 from coordinator.flight.writing import Writing
 from coordinator.security.authentication.authentication import UNAUTHORIZED
@@ -73,7 +74,8 @@ class FlightService(grpc.GenericRpcHandler):  # type: ignore[misc]
         return Call(context, self._backend.settings.receive_timeout, self._backend.statements.patience)
 
     def _arrival(self, context: grpc.aio.ServicerContext) -> Arrival:
-        return Arrival(metadata_of(context.invocation_metadata() or ()), _address(context.peer()), self._secure)
+        metadata, subject = metadata_of(context.invocation_metadata() or ()), client_subject(context.auth_context())
+        return Arrival(metadata, _address(context.peer()), self._secure, subject)
 
     async def _ending(self, context: grpc.aio.ServicerContext, work: Callable[[], Awaitable[None]]) -> None:
         try:

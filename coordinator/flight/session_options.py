@@ -1,5 +1,7 @@
 """Session options: catalog, schema and session properties, which the client keeps for us in a cookie.
 
+Beside them stand roles, prepared statements and temporary functions (``kept_statements``).
+
 The cookie holds the options themselves, so that every coordinator knows them and none has to keep any. A client can
 write into it only what it may say as headers too: whose session it is comes from the login of each call. Source:
 Flight.proto (``SetSessionOptionsRequest`` and its like).
@@ -15,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coordinator.flight.failures import invalid
+from coordinator.flight.kept_statements import is_kept, kept_after, with_kept
 from coordinator.flight.wire import Fields, message
 from coordinator.server.session import unknown_time_zone
 from coordinator.vocabulary.planned_statement import SessionChange
@@ -53,7 +56,9 @@ def cookie(options: Mapping[str, str]) -> str:
 
 
 def with_options(session: Session, options: Mapping[str, str]) -> Session:
-    """The session with its options, which count before what headers say."""
+    """The session with its options, which count before what headers say. Raises CallError."""
+    session = with_kept(session, options)
+    options = {name: value for name, value in options.items() if not is_kept(name)}
     plain = {name: value for name, value in options.items() if "." not in name and name not in ("catalog", "schema")}
     of_catalogs = {catalog: dict(values) for catalog, values in session.catalog_properties.items()}
     for name, value in options.items():
@@ -71,14 +76,16 @@ def with_options(session: Session, options: Mapping[str, str]) -> Session:
 
 
 def after(options: Mapping[str, str], change: SessionChange) -> Options | None:
-    """The options after a statement such as USE or SET SESSION; None where it changes none of them."""
+    """The options after a statement such as USE, SET SESSION or PREPARE; None where it changes none of them."""
+    kept = kept_after(options, change)
+    options = options if kept is None else kept
     found = {name: value for name, value in options.items() if name not in change.clear_session}
     found |= {name: value for name, value in change.set_session.items() if name not in change.clear_session}
     for name, value in (("catalog", change.set_catalog), ("schema", change.set_schema)):
         if value is not None:
             found[name] = value
     says = change.set_session or change.clear_session or change.set_catalog or change.set_schema
-    return found if says else None
+    return found if says or kept is not None else None
 
 
 def changed(options: Mapping[str, str], asked: bytes) -> tuple[Options, bytes]:
@@ -101,7 +108,7 @@ def changed(options: Mapping[str, str], asked: bytes) -> tuple[Options, bytes]:
 def shown(session: Session, options: Mapping[str, str]) -> bytes:
     """A GetSessionOptionsResult: the options, and catalog and schema wherever they were said."""
     own = {name: value for name in ("catalog", "schema") if (value := getattr(session, name)) is not None}
-    entries = sorted({**own, **options}.items())
+    entries = sorted({**own, **{name: value for name, value in options.items() if not is_kept(name)}}.items())
     return message(*((1, message((1, name), (2, message((1, value))))) for name, value in entries))
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from secrets import compare_digest
 
+import msgspec
 import pyarrow as pa
 
 from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.arrow_types import client_field, client_schema
-from coordinator.dispatch.dispatcher import Dispatcher, Submission
+from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.failures import text_too_large
 from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.ports import StatementPlanner
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.submission import Submission
 from coordinator.dispatch.wire_results import update_type
 from coordinator.flight.callers import Caller
 from coordinator.flight.failures import not_found, statement_failure
@@ -23,6 +25,8 @@ from coordinator.flight.prepared import Prepared
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
 from shared.errors import ErrorCode, ProcessionError
+from shared.protocol.statement import WarningCode, WireWarning
+from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
 _NO_CHANGE = SessionChange()
@@ -31,6 +35,22 @@ SOURCE = "flight-sql"
 _NAME = "statement"
 """Of a prepared statement while it is being described."""
 _MOST_OF_METADATA = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A statement whose rows may be fetched by ``handle``; ``change`` is what it changes of the session."""
+
+    query_id: str
+    handle: bytes
+    schema: pa.Schema
+    change: SessionChange
+    warnings: tuple[PrestoWarning, ...]
+
+    def metadata(self) -> bytes:
+        """What a FlightInfo says beside its endpoints: JSON with the id of the query and its warnings."""
+        warnings = [WireWarning(WarningCode(each.code, each.name), each.message) for each in self.warnings]
+        return msgspec.json.encode({"queryId": self.query_id, "warnings": warnings})
 
 
 class Statements:
@@ -56,8 +76,8 @@ class Statements:
         )
         return ArrowStream(self._dispatcher, query)
 
-    async def started(self, caller: Caller, text: str) -> tuple[bytes, pa.Schema, SessionChange]:
-        """Start a statement: the handle of its rows, and their schema, once it has passed its checks.
+    async def started(self, caller: Caller, text: str) -> Started:
+        """Start a statement; returns once it has passed its checks.
 
         One that changes the session has left its queue, too: nothing can refuse it any more.
         """
@@ -71,8 +91,9 @@ class Statements:
         except BaseException:
             stream.leave()  # the client is gone
             raise
-        handle = f"{stream.query.id}.{stream.query.slug}".encode()
-        return handle, client_schema(planned.columns), planned.session_change
+        query = stream.query
+        handle, schema = f"{query.id}.{query.slug}".encode(), client_schema(planned.columns)
+        return Started(query.id, handle, schema, planned.session_change, query.warnings)
 
     async def schema_of(self, caller: Caller, text: str) -> pa.Schema:
         """The schema of a statement that is not run."""

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from coordinator.dispatch.dispatcher import Dispatcher, Submission
+from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState
+from coordinator.dispatch.submission import Submission
 from coordinator.maintenance.settings import MaintenanceSettings
 from shared.spi.session import Session
 

@@ -59,10 +59,22 @@ def load_authorities(context: ssl.SSLContext, truststore: Path, password: str | 
     if store is None:
         context.load_verify_locations(truststore)
         return
-    found = [each.certificate.public_bytes(_PEM).decode() for each in store.additional_certs]
+    context.load_verify_locations(cadata=_certificates_of(store, truststore).decode())
+
+
+def authorities(truststore: Path, password: str | None) -> bytes:
+    """The same in PEM. Raises ConfigurationError, OSError, ValueError."""
+    store = _read(truststore, password)
+    if store is not None:
+        return _certificates_of(store, truststore)
+    return b"".join(each.public_bytes(_PEM) for each in load_pem_x509_certificates(truststore.read_bytes()))
+
+
+def _certificates_of(store: PKCS12KeyAndCertificates, truststore: Path) -> bytes:
+    found = [each.certificate.public_bytes(_PEM) for each in store.additional_certs]
     if not found:
         raise ConfigurationError(f"{truststore}: no certificate is in it")
-    context.load_verify_locations(cadata="".join(found))
+    return b"".join(found)
 
 
 def _read(file: Path, password: str | None) -> PKCS12KeyAndCertificates | None:

@@ -26,6 +26,7 @@ from coordinator.server.problems import ErrorBoundary, ProblemError, answer_prob
 from coordinator.server.queries import QueryRoutes
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.resource_groups import ResourceGroupRoutes
+from coordinator.server.segments import SegmentRoutes
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui.form_tokens import FormTokens
@@ -70,6 +71,7 @@ def create_server(
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
     app.include_router(protocol.router())
+    app.include_router(SegmentRoutes(dispatcher).router())
     app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
     app.include_router(PeerQueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
     if settings.history is not None:

@@ -38,6 +38,7 @@ _log = structlog.get_logger(__name__)
 _PATHS = re.compile(
     r"/v1/statement/(?:queued/retry/|partial/|(?P<kind>queued|executing)/)?(?P<one>[_a-z0-9]{1,64})(?:/\d+)?"
     r"|/v1/query/(?P<two>[_a-z0-9]{1,64})(?:/\w+)?"
+    r"|/v1/spooled/(?:download|ack)/(?P<three>[_a-z0-9]{1,64})/[\w-]{1,64}"
     r"|/ui/[\w./-]*"
 )
 _OURS = re.compile(r"\d{8}_\d{6}_\d{5}_([a-z0-9]{5})(?![_a-z0-9])")
@@ -116,7 +117,7 @@ def query_of(path: str, query: str) -> QueryRequest | None:
     found = _PATHS.fullmatch(path)
     if found is None:
         return None
-    named = found["one"] or found["two"]
+    named = found["one"] or found["two"] or found["three"]
     ours = _OURS.search(named or f"{path}?{query}")
     if named is None and ours is None:
         return None

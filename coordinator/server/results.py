@@ -14,6 +14,7 @@ from coordinator.dispatch.delivery import Page
 from coordinator.dispatch.failures import wire_failure
 from coordinator.dispatch.pages import describe_columns
 from coordinator.dispatch.query import Query
+from coordinator.server.segments import encoded_data
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import Uris
 from coordinator.vocabulary.planned_statement import Column, SessionChange
@@ -45,6 +46,9 @@ def results_body(page: Page, answer: Answer) -> bytes:
     next_uri = page.retry_url
     if next_uri is None and page.next_token is not None:
         next_uri = answer.uris.page(page.kind, query.id, page.next_token, query.slug, answer.target_size)
+    data = page.data
+    if page.segment is not None:
+        data = encoded_data(page, page.segment, query.id, answer.uris)
     columns = None if not page.columns else msgspec.Raw(_columns_json(page.columns, query.session.protocol))
     return encode_results(
         QueryResults(
@@ -53,8 +57,8 @@ def results_body(page: Page, answer: Answer) -> bytes:
             partialCancelUri=answer.uris.end_early(query.id, query.slug) if page.may_end_early else None,
             nextUri=next_uri,
             columns=columns,
-            data=None if page.data is None or page.binary else msgspec.Raw(page.data),
-            binaryData=msgspec.Raw(page.data) if page.data is not None and page.binary else None,
+            data=None if data is None or page.binary else msgspec.Raw(data),
+            binaryData=msgspec.Raw(data) if data is not None and page.binary else None,
             stats=page.stats,
             error=None if page.error is None else wire_failure(page.error),
             warnings=tuple(WireWarning(WarningCode(w.code, w.name), w.message) for w in page.warnings),

@@ -15,14 +15,16 @@ from fastapi import APIRouter, Query, Request, Response
 
 from coordinator.dispatch.arrow_stream import ArrowStream
 from coordinator.dispatch.delivery import Delivery, Page, TokenError
-from coordinator.dispatch.dispatcher import Dispatcher, Submission
+from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query as StatementQuery
+from coordinator.dispatch.submission import Submission
 from coordinator.server.authentication import authenticated_identity
 from coordinator.server.media_types import PARQUET, wanted_stream
 from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import is_stranger
 from coordinator.server.results import Answer, results_response
+from coordinator.server.segments import wanted_encoding
 from coordinator.server.session import RequestHeaders, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.stream_response import StreamResponse
@@ -61,6 +63,7 @@ class StatementRoutes:
         router.add_api_route("/queued/retry/{query_id}", self.retry, methods=["GET"])
         router.add_api_route("/partial/{query_id}/{token}", self.end_early, methods=["DELETE"], status_code=204)
         router.add_api_route(page, self.poll, methods=["GET"])
+        router.add_api_route(page, self.heartbeat, methods=["HEAD"])
         router.add_api_route(page, self.delete, methods=["DELETE"], status_code=204)
         return router
 
@@ -131,6 +134,13 @@ class StatementRoutes:
             raise ProblemError(error.status, error.text) from error
         max_age = int(self.dispatcher.settings.client_timeout)
         return await self._respond(request, page, query, max_age, size_text)
+
+    async def heartbeat(self, request: Request, kind: str, query_id: str, token: str, slug: Slug = "") -> Response:
+        """The client is there still: clients of Trino's say so while they read what they have."""
+        query, _ = self._conversation(request, kind, query_id, slug)
+        _token(token)
+        query.touch()
+        return Response()
 
     async def delete(self, request: Request, kind: str, query_id: str, token: str, slug: Slug = "") -> Response:
         """Cancel, at any moment of the query's life; repeating it is safe."""
@@ -256,6 +266,7 @@ class StatementRoutes:
             retry_seconds=float(retry_seconds or 0),
             placeholder=is_placeholder(request.headers),
             result_format="binary" if binary_results else "json",
+            segments=wanted_encoding(request) if self.dispatcher.settings.spooling and not binary_results else None,
             error=error,
             received_at=received_at,
         )

@@ -38,6 +38,10 @@ class Uris:
         """Where the client has the rest of its rows left out."""
         return self._leaving(f"{self.base}/v1/statement/partial/{query_id}/0?slug={slug}")
 
+    def segment(self, what: str, query_id: str, secret: str) -> str:
+        """Where a segment of rows is fetched (``download``) or acknowledged (``ack``)."""
+        return self._leaving(f"{self.base}/v1/spooled/{what}/{query_id}/{secret}")
+
     def page(self, kind: str, query_id: str, token: int, slug: str, target_size: str | None) -> str:
         """The next poll; a chosen result size rides along to executing polls."""
         uri = f"{self.base}/v1/statement/{kind}/{query_id}/{token}?slug={slug}"

@@ -29,6 +29,7 @@ EXTRA_CREDENTIAL = "Extra-Credential"
 SESSION_FUNCTION = "Session-Function"
 RETRY_QUERY = "Retry-Query"
 PREFIX_URL = "Prefix-Url"
+QUERY_DATA_ENCODING = "Query-Data-Encoding"
 
 ADDED_SESSION_FUNCTIONS = "Added-Session-Functions"
 REMOVED_SESSION_FUNCTION = "Removed-Session-Function"

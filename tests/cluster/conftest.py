@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
 from coordinator.cluster.store import Node
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.settings import DispatchSettings
 from coordinator.server.owner_forwarding import QueryOwners
 from coordinator.server.peers import PeerTokens
 from coordinator.server.settings import Cluster, ServerSettings
@@ -69,7 +71,10 @@ class Pair:
 
 
 @contextmanager
-def two_servers(settings: ServerSettings | None = None) -> Iterator[Pair]:
+def two_servers(
+    settings: ServerSettings | None = None, dispatch: DispatchSettings | None = None, results: Path | None = None
+) -> Iterator[Pair]:
+    """``results``: where the first keeps its."""
     known = Known()
     with ExitStack() as stack:
         servers, looked = [], list[str]()
@@ -85,7 +90,15 @@ def two_servers(settings: ServerSettings | None = None) -> Iterator[Pair]:
                     lambda: looked.append(suffix),
                 )
 
-            server = stack.enter_context(running_server(server_settings=settings, id_suffix=suffix, cluster=cluster))
+            server = stack.enter_context(
+                running_server(
+                    settings=dispatch,
+                    server_settings=settings,
+                    id_suffix=suffix,
+                    cluster=cluster,
+                    results_folder=results if suffix == "aaaaa" else None,
+                )
+            )
             known.nodes[suffix] = Node(suffix, f"node-{suffix[0]}", server.url, "0.1.0")
             servers.append(server)
         yield Pair(servers[0], servers[1], known, looked)

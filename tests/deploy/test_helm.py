@@ -135,7 +135,11 @@ def test_what_values_say(tmp_path: Path) -> None:
     monitored = full.objects["ServiceMonitor", "sql"]["spec"]["selector"]["matchLabels"]
     services = [each for (kind, _), each in full.objects.items() if kind == "Service"]
     assert sum(monitored.items() <= each["metadata"]["labels"].items() for each in services) == 1, "each pod once"
+    [endpoint] = full.objects["ServiceMonitor", "sql"]["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["path"], endpoint["interval"]) == ("http", "/metrics", "30s")
+    assert endpoint["basicAuth"]["password"] == {"name": "metrics", "key": "password"}
     data = full.objects["ConfigMap", "sql-etc"]["data"]
+    assert "http-server.process-forwarded=false" in data["config.properties"]
     assert "allow-unauthenticated" not in data["config.properties"]
     assert "audit-log.required=true" in data["config.properties"]
     for file in ("access-control", "resource-groups", "event-listener", "maintenance", "session-property-config"):

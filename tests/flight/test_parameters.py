@@ -18,6 +18,13 @@ def _nulls_in_an_array():
     return pa.Array.from_buffers(pa.list_(pa.null()), 1, [None, offsets], children=[pa.nulls(1 << 30)])
 
 
+def _deep(levels):
+    found = pa.array([1])
+    for _ in range(levels):
+        found = pa.ListArray.from_arrays([0, 1], found)
+    return found
+
+
 def rows(batch):
     return literal_rows(batch, most_rows=100, most_characters=10_000)
 
@@ -42,6 +49,13 @@ def rows(batch):
             "TIMESTAMP '2020-01-02 03:00:00.000 UTC'",
         ),
         (pa.array([[1, None]]), "ARRAY[1, NULL]"),
+        (pa.array([[[1], None]]), "ARRAY[ARRAY[1], NULL]"),
+        (
+            pa.array([[("k", [1]), ("l", None)]], pa.map_(pa.string(), pa.list_(pa.int32()))),
+            "MAP(ARRAY['k', 'l'], ARRAY[ARRAY[1], NULL])",
+        ),
+        (pa.array([[]], pa.map_(pa.string(), pa.int32())), "MAP(ARRAY[], ARRAY[])"),
+        (pa.array([{"a": 1, "b": {"c": "x"}}]), "ROW(1, ROW('x'))"),
     ],
 )
 def test_literals(value, text):
@@ -52,7 +66,9 @@ def test_literals(value, text):
 
 def test_a_type_without_literals_is_refused():
     with pytest.raises(CallError, match="parameters of type"):
-        rows(pa.record_batch({"p": pa.array([{"a": 1}])}))
+        rows(pa.record_batch({"p": pa.array([{"a": dt.timedelta(1)}])}))
+    with pytest.raises(CallError, match="parameters of type"):
+        rows(pa.record_batch({"p": pa.array([{}])}))
 
 
 def test_a_batch_that_lies_about_its_buffers_is_refused():
@@ -72,9 +88,10 @@ def test_a_batch_that_lies_about_its_buffers_is_refused():
         _nulls_in_an_array(),
         pa.DictionaryArray.from_arrays(pa.array([0] * 9), pa.array(["x" * 1000])),
         pa.array(["x" * 6_000, "x" * 6_000]),
-        pa.array([[[1]]]),
+        pa.StructArray.from_arrays([_nulls_in_an_array()], ["a"]),
+        _deep(30),
     ],
-    ids=["nulls", "nulls in an array", "a dictionary", "long texts", "arrays of arrays"],
+    ids=["nulls", "nulls in an array", "a dictionary", "long texts", "nulls in a row", "many levels"],
 )
 def test_a_few_bytes_do_not_become_many(column):
     with pytest.raises(CallError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import socket
 import time
 
@@ -80,6 +81,15 @@ def test_rows_arrive_with_presto_types(flight):
     query = flight.newest()
     wait_for(lambda: not query.active)
     assert (query.session.user, query.session.source, query.output_rows) == ("tester", "flight-sql", 20_000)
+
+
+def test_what_is_told_of_a_statement_has_its_id_and_its_warnings(flight):
+    options = fl.FlightCallOptions(headers=[(b"x-presto-user", b"tester"), (b"x-presto-source", b"warn")])
+    with fl.connect(flight.uri) as client:
+        command = packed("CommandStatementQuery", message((1, "SELECT 1")))
+        info = client.get_flight_info(fl.FlightDescriptor.for_command(command), options)
+    warning = {"warningCode": {"code": 1, "name": "TEST_WARNING"}, "message": "be careful"}
+    assert json.loads(info.app_metadata) == {"queryId": flight.newest().id, "warnings": [warning]}
 
 
 def test_the_error_of_a_statement_has_its_name_and_place(flight):

@@ -13,6 +13,8 @@ import pytest
 
 from coordinator.flight.session_options import COOKIE
 from coordinator.flight.wire import Fields, message
+from shared.spi.session_function import FunctionParameter, SessionFunction
+from tests.protocol.conftest import done
 
 DO_ACTION = "/arrow.flight.protocol.FlightService/DoAction"
 COOKIES = {"adbc.flight.sql.rpc.with_cookie_middleware": "true"}
@@ -75,6 +77,45 @@ def test_statements_change_them(flight):
             cursor.execute(text)
             cursor.fetchall()
         assert (flight.newest().session.catalog, flight.newest().session.properties) == ("tpch", {})
+
+
+def test_set_role_prepare_and_temporary_functions(flight):
+    """As statements, they hold for the statements after them, and GetSessionOptions shows none of them."""
+    double = SessionFunction("double_it", (FunctionParameter("x", "bigint"),), "bigint", "RETURN x * 2")
+    flight.planner.answers["CREATE f"] = lambda: done("CREATE FUNCTION", added_functions=(double,))
+    flight.planner.answers["DROP f"] = lambda: done("DROP FUNCTION", removed_functions=(double.id,))
+    with connect(flight.uri) as connection, connection.cursor() as cursor:
+        for text in ("SET ROLE", "PREPARE p FROM SELECT 1", "CREATE f", "USE tpch.sf1", "EXECUTE p"):
+            cursor.execute(text)
+            rows = cursor.fetchall()
+        assert rows == [(1,)]
+        session = flight.newest().session
+        assert session.roles == {"hive": "ROLE{admin}"}
+        assert session.prepared_statements == {"p": "SELECT 1"}
+        assert session.functions == (double,)
+        assert (session.catalog, session.properties, session.catalog_properties) == ("tpch", {}, {})
+        for text in ("DEALLOCATE PREPARE p", "DROP f", "SELECT 1"):
+            cursor.execute(text)
+            cursor.fetchall()
+        session = flight.newest().session
+        assert (session.prepared_statements, session.functions, session.catalog) == ({}, (), "tpch")
+        assert session.roles == {"hive": "ROLE{admin}"}
+
+
+def test_what_they_keep_is_no_option_and_no_way_in(flight):
+    said = {"role:hive": "ROLE{admin}", "prepared:p": "SELECT 1", "catalog": "c"}
+    answer, _ = act(flight.uri, "GetSessionOptions", b"", ("cookie", written(said)))
+    assert {Fields(each).text(1) for each in Fields(answer).messages(1)} == {"catalog"}
+    answer, _ = act(flight.uri, "SetSessionOptions", entry("role:hive", 1, "ROLE{admin}"))
+    assert errors(answer) == {"role:hive": 1}
+    for wrong in ({"role:hive": "admin\n"}, {"function:x": "{}"}, {'function:"a.b.f()"': "no"}):
+        with pytest.raises(grpc.RpcError) as caught:
+            act(flight.uri, "GetSessionOptions", b"", ("cookie", written(wrong)))
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def written(options):
+    return f"{COOKIE}={base64.urlsafe_b64encode(json.dumps(options).encode()).decode().rstrip('=')}"
 
 
 def test_a_statement_that_fails_changes_none(flight):

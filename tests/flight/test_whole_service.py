@@ -64,7 +64,11 @@ def test_types_are_the_same_from_both_engines(whole_service, connection):
 
 def test_metadata_and_parameters(connection):
     catalogs = connection.adbc_get_objects(depth="catalogs").read_all().column("catalog_name").to_pylist()
-    assert {"iceberg", "tpch", "system"} <= set(catalogs)
+    assert {"iceberg", "tpch", "system", "sqlserver"} <= set(catalogs)
+    listed = connection.adbc_get_objects(depth="db_schemas").read_all().to_pylist()
+    schemas = {each["catalog_name"]: each["catalog_db_schemas"] for each in listed}
+    assert {"db_schema_name": "tiny", "db_schema_tables": None} in schemas["tpch"]
+    assert not schemas.get("sqlserver"), "it is away"
     assert connection.adbc_get_table_schema("nation", catalog_filter="tpch", db_schema_filter="tiny").names[:2] == [
         "nationkey",
         "name",

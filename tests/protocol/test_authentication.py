@@ -17,6 +17,9 @@ from shared.spi.access_control import AccessDeniedError
 HTTPS = {"X-Forwarded-Proto": "https"}
 OPEN = {"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"}
 
+SEGMENTS = {"/v1/spooled/download/{query_id}/{secret}", "/v1/spooled/ack/{query_id}/{secret}"}
+"""What clients of Trino's fetch without saying who they are, by a secret."""
+
 LOGIN = {"/ui/login", "/ui/static/{name}"}
 """What browsers need to log in; it tells nothing."""
 
@@ -67,10 +70,12 @@ def test_every_path_asks_who_it_is(guarded):
     assert len(asked) > 20
     for method, path in sorted(asked):
         for headers in (HTTPS, HTTPS | {"X-Presto-User": "alice"}, as_("alice", "wrong")):
-            url = path.format(query_id="x", kind="queued", token="0", group_id="x", name="style.css")
+            url = path.format(query_id="x", kind="queued", token="0", group_id="x", name="style.css", secret="x")
             answer = guarded.client.request(method, url, headers=headers)
             if path in OPEN and method in ("GET", "HEAD"):
                 assert answer.status_code == 200, path
+            elif path in SEGMENTS:
+                assert answer.status_code == 404, path
             elif path in LOGIN:
                 assert answer.status_code == (200 if method == "GET" else 400), path
             else:

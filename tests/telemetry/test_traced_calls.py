@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from pathlib import Path
 
 import pytest
 
+from coordinator.connectors.iceberg.maintenance.file_deletion import delete_all
+from coordinator.connectors.iceberg.storage import ExactFileIO
 from coordinator.vocabulary.trace_context import begin_tracing, inside_span, outgoing_headers
 from coordinator.vocabulary.traced_calls import MOST_CALLS, TracedCall, TracedCalls, collecting, open_call, traced
 
@@ -79,3 +82,15 @@ def test_without_a_trace_nothing_is_passed_on() -> None:
             assert outgoing_headers() == {}
 
     contextvars.Context().run(run)
+
+
+def test_deletions_on_other_threads_are_calls_of_the_statement(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.parquet" for number in range(20)]
+    for file in files:
+        file.touch()
+    calls = TracedCalls()
+    with collecting(calls, "dispatch"):
+        (gone,) = delete_all(ExactFileIO(), (file.as_uri() for file in files), at_once=4)
+    assert all(gone)
+    assert sorted(each.about["file"] for each in calls.calls) == sorted(file.name for file in files)
+    assert {(each.name, each.verb) for each in calls.calls} == {("store.delete", "dispatch")}

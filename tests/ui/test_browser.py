@@ -100,6 +100,12 @@ def test_the_editor(browser, service):
         page.locator("#suggestions").get_by_text("shown").wait_for()
         page.press("#sql", "Control+Space")
         assert page.input_value("#sql") == "SELECT id FROM shown"
+        page.fill("#sql", "SELECT id FROM shown GROUP ")
+        page.locator("#suggestions").get_by_text("BY", exact=True).click()
+        assert page.input_value("#sql") == "SELECT id FROM shown GROUP BY"
+        page.fill("#sql", "SELECT id FROM shown WH")
+        page.locator("#suggestions").get_by_text("WHERE").wait_for()
+        assert page.locator("#suggestions button").count() == 1, "WHEN cannot stand there"
         page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
         page.press("#sql", "Control+Enter")
         assert page.locator("#problem mark").inner_text() == "nowhere"

@@ -106,6 +106,14 @@ def test_a_query_is_killed_by_a_form_with_its_token(server):
     assert "too slow" in server.dispatcher.registry.get(query_id).error.message
 
 
+def test_what_follows_in_the_editor(server):
+    kept = re.search(r'data-token="(\w+)"', page(server, "/ui/editor").text)[1]
+    fields = {"before": "SELECT a FROM t GROUP ", "form_token": kept}
+    answer = server.client.post("/ui/following", data=fields)
+    assert answer.json() == {"known": True, "names": False, "words": ["BY"]}
+    assert server.client.post("/ui/following", data=fields | {"form_token": "x"}).status_code == 403
+
+
 def test_names_that_browsers_choose(server):
     answer = server.client.post("/ui/login", data={"user": "alice", "next": "query.html?20260101_a"})
     assert (answer.status_code, answer.headers["location"]) == (303, "query.html?20260101_a")

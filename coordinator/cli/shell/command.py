@@ -23,6 +23,7 @@ from coordinator.cli.shell.connecting import OptionError
 from coordinator.cli.shell.names import Names
 from coordinator.cli.shell.options import SERVER, EditingModeName, Options, RedirectHandler
 from coordinator.cli.shell.pager import pager_command
+from coordinator.cli.shell.refused_options import refusal
 from coordinator.cli.shell.runner import UNREACHABLE, Display
 from coordinator.cli.shell.shell import Shell
 from coordinator.cli.tls import Store
@@ -48,6 +49,9 @@ def _run(options: Options) -> int:
     if options.version:
         sys.stdout.write(f"procession {installed('procession')}\n")
         return 0
+    refused = refusal(options)
+    if refused is not None:
+        raise OptionError(refused)
     base, catalog, schema = connecting.address(options.url or options.server or SERVER)
     session = _session(options, catalog, schema)
     login, connection = _login(options), _connection(options)
@@ -120,7 +124,7 @@ def _login(options: Options) -> Login:
 
 def _connection(options: Options) -> Connection:
     seconds = connecting.seconds("--client-request-timeout", options.client_request_timeout)
-    proxy = None if options.http_proxy is None else connecting.address(options.http_proxy)[0]
+    proxy = connecting.proxy(options.http_proxy, options.socks_proxy)
     return Connection(seconds, proxy, compression=not options.disable_compression)
 
 

@@ -35,6 +35,15 @@ def address(server: str) -> tuple[str, str | None, str | None]:
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}", catalog, schema
 
 
+def proxy(http: str | None, socks: str | None) -> str | None:
+    """The address of the proxy that was asked for; a SOCKS proxy finds the server by its name."""
+    if http is not None and socks is not None:
+        raise OptionError("--http-proxy and --socks-proxy do not go together")
+    if socks is not None:
+        return f"socks5h://{address(socks)[0].partition('://')[2]}"
+    return None if http is None else address(http)[0]
+
+
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     """``NAME=VALUE`` of every use of an option."""
     found = {}

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.shell.output_format import OutputFormat
+from coordinator.cli.shell.refused_options import RefusedOptions
 
 SERVER = "http://127.0.0.1:8080"
 
@@ -33,7 +34,7 @@ def _pairs(name: str, about: str) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(RefusedOptions):
     """One field an option; typer reads the fields, so that nothing is said twice."""
 
     url: Annotated[
@@ -195,6 +196,10 @@ class Options:
     http_proxy: Annotated[
         str | None,
         typer.Option("--http-proxy", metavar="HOST:PORT", help="HTTP proxy."),
+    ] = None
+    socks_proxy: Annotated[
+        str | None,
+        typer.Option("--socks-proxy", metavar="HOST:PORT", help="SOCKS proxy (version 5)."),
     ] = None
     disable_compression: Annotated[
         bool,

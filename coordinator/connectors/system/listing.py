@@ -59,7 +59,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Lists over all catalogs, or over one when ``only`` names it. Raises ProcessionError when one is out of reach."""
+    """Lists over all catalogs, or over one when ``only`` names it. Raises ProcessionError when that is out of reach."""
 
     catalogs: ListedCatalogs
     only: str | None = None
@@ -70,11 +70,21 @@ class Listing:
         return wanted.among(column, lambda: known, lambda name: name in known)
 
     def schemas(self, wanted: Wanted, names: Names) -> Iterator[tuple[str, str]]:
-        """``(catalog, schema)``; ``information_schema`` is in every catalog."""
+        """``(catalog, schema)``; ``information_schema`` is in every catalog.
+
+        Among all catalogs, those that are out of reach are left out and logged: who asks what there is wants the rest.
+        """
+        is_named = self.only is not None or names.catalog in wanted.exact
         for catalog in self.catalog_names(wanted, names.catalog):
-            found = wanted.among(
-                names.schema, partial(self.catalogs.schemas, catalog), partial(self.catalogs.schema_exists, catalog)
-            )
+            try:
+                found = wanted.among(
+                    names.schema, partial(self.catalogs.schemas, catalog), partial(self.catalogs.schema_exists, catalog)
+                )
+            except ProcessionError as error:
+                if is_named or error.code.type != "EXTERNAL":
+                    raise
+                _LOG.warning("schemas of %s are not listed: %s", catalog, error.message)
+                continue
             yield from ((catalog, schema) for schema in found)
 
     def tables(self, wanted: Wanted, names: Names) -> Iterator[tuple[str, str, str]]:

@@ -111,6 +111,8 @@ class Runner:
             if session_gone(error) or (failure.code is ErrorCode.REMOTE_HOST_GONE and connection.server is None):
                 # The next statement makes a new session; an embedded server says itself whether it lives.
                 connection.lost.set()
+            if connection.server_alive and not connection.lost.is_set():
+                self._tell(connection, operations, time.monotonic() - begun)
             raise failure from error
         finally:
             self._streaming.clear()
@@ -119,7 +121,7 @@ class Runner:
                 call.end(problem, operations=",".join(operations))
 
     def _tell(self, connection: Connection, operations: Sequence[str], seconds: float) -> None:
-        """All rows have arrived."""
+        """All rows have arrived, or none will any more."""
         if seconds >= _WORTH_ASKING_SECONDS and (jobs := self._jobs_of(connection, operations)):
             self._execution.ran_on_spark((), jobs)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -12,6 +13,7 @@ from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui.page import Pages
 from coordinator.server.ui.plan_tree import logical_drawing, logical_plan
 from coordinator.server.ui.statements import UserStatements, identifier, qualified
+from coordinator.server.ui.what_follows import what_follows
 
 _LONGEST = 1_000_000
 _PLACE = re.compile(r"^line \d+:\d+: ")
@@ -23,6 +25,7 @@ class EditorPage:
     statements: UserStatements
     protocol: StatementRoutes
     pages: Pages
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def show(self, request: Request) -> Response:
         """``sql``, ``catalog`` and ``schema`` of the address are filled in; nothing runs before the user says so."""
@@ -55,6 +58,13 @@ class EditorPage:
                 asked["tables"] = f"SHOW TABLES FROM {qualified(catalog, schema)}"
         found = await self.statements.several(request, asked)
         return json_response([str(row[0]) for rows in found.values() for row in rows.rows])
+
+    async def following(self, request: Request) -> Response:
+        """What may stand behind the text ``before``; one is found out at a time."""
+        fields = await self.pages.tokens.form(request, _FORM)
+        async with self.reading:
+            found = await asyncio.to_thread(what_follows, fields.get("before", ""))
+        return json_response(found)
 
     def routes(self) -> APIRouter:
         """The statement protocol for scripts of our pages alone: what changes something brings their token."""

@@ -114,6 +114,7 @@ def ui_router(
         "/ui/call": procedures.submit,
         "/ui/maintenance": maintenance.tell,
         "/ui/plan": editor.plan,
+        "/ui/following": editor.following,
         "/ui/login": entry.submit,
         "/ui/logout": entry.out,
     }

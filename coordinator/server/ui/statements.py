@@ -10,8 +10,9 @@ import msgspec
 from fastapi import Request
 
 from coordinator.dispatch.delivery import Page, TokenError
-from coordinator.dispatch.dispatcher import Dispatcher, Submission
+from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.submission import Submission
 from coordinator.server.authentication import authenticated_identity
 from coordinator.server.session import session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings

@@ -23,8 +23,11 @@ _NAMED = {
     "primary": "<expression>",
 }
 """Rules that Presto names as a whole."""
+_NAMES = frozenset({"identifier", "string", "type"})
 
 _TOKENS = {"EOF": "<EOF>", "INTEGER_VALUE": "<integer>"}
+_NOTHING = "(nothing)"
+"""A token that fits nowhere."""
 _JOINED = {
     ("TIME", "WITH", "TIME", "ZONE"): "TIME_WITH_TIME_ZONE",
     ("TIMESTAMP", "WITH", "TIME", "ZONE"): "TIMESTAMP_WITH_TIME_ZONE",
@@ -87,6 +90,22 @@ def explain(tokens: Tokens, rule: str = "start") -> Explained | None:
         return None if failure is None else Explained(read.indexes[failure.position], _expected(read, failure))
     except (TooLongError, RecursionError):
         return None
+
+
+def continuations(tokens: Tokens) -> tuple[str, ...]:
+    """What may stand behind a text that is not complete, or may go on: none where it is wrong, or too long."""
+    if len(tokens.words) > MOST_TOKENS:
+        return ()
+    read = _read(tokens)
+    read.tokens[-1] = _NOTHING
+    # Presto's walk ends at the first gap; this one goes on to the end of the text.
+    read = _Read(read.tokens, read.indexes, [False] * len(read.tokens))
+    try:
+        failure = _Reading(read.tokens).failure("start")
+        is_at_end = failure is not None and failure.position == len(read.tokens) - 1
+        return _expected(read, failure, to_the_end=True) if failure is not None and is_at_end else ()
+    except (TooLongError, RecursionError):
+        return ()
 
 
 def _read(tokens: Tokens) -> _Read:
@@ -194,11 +213,13 @@ def _follow(state: State, found: set[str], seen: set[State]) -> bool:
     return ends
 
 
-def _expected(read: _Read, failure: _Failure) -> tuple[str, ...]:
+def _expected(read: _Read, failure: _Failure, *, to_the_end: bool = False) -> tuple[str, ...]:
     """What Presto names: the tokens after as much as can be read from where the error was found.
 
-    Its walk sees the gaps between tokens as tokens, so that it ends at the first of them.
+    Its walk sees the gaps between tokens as tokens, so that it ends at the first of them, and names rules that it
+    comes to instead of going on behind them; ``to_the_end`` it goes on, and names what may begin at the end alone.
     """
+    end = 2 * (len(read.tokens) - 1)
     found: dict[int, set[str]] = {}
     pending: list[tuple[State, int, _Context]] = [(failure.state, failure.begin * 2, failure.context)]
     steps = 0
@@ -207,7 +228,7 @@ def _expected(read: _Read, failure: _Failure) -> tuple[str, ...]:
         if steps > _MOST_WALKED:
             raise TooLongError
         state, at, context = pending.pop()
-        if state.kind in ("block", "start") and state.rule in _NAMED:
+        if _is_named(state, within=not to_the_end) and (at == end or not to_the_end):
             found.setdefault(at, set()).add(_NAMED[state.rule])
         elif state.kind != "stop":
             pending += _walked(read, state, at, context, found)
@@ -216,6 +237,13 @@ def _expected(read: _Read, failure: _Failure) -> tuple[str, ...]:
         else:
             pending.append((context.follow, at, context.parent))
     return tuple(sorted(found[max(found)])) if found else ()
+
+
+def _is_named(state: State, *, within: bool) -> bool:
+    """Whether a rule is told as a whole: where it begins, and ``within`` it, or where it is nothing but a name."""
+    if state.kind not in ("block", "start") or state.rule not in _NAMED:
+        return False
+    return within or state.kind == "start" or state.rule in _NAMES
 
 
 def _walked(

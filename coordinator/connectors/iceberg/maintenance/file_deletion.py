@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import islice
 
 from pyiceberg.io import FileIO
@@ -29,7 +30,9 @@ def delete_all(io: FileIO, locations: Iterable[str], at_once: int) -> Iterator[l
     waiting, deleting = iter(locations), exact(io)
     with ThreadPoolExecutor(at_once) as pool:
         while batch := list(islice(waiting, _BATCH)):
-            yield list(pool.map(lambda location: _delete(deleting, location), batch))
+            # Each in a copy of this thread's context: deletions are spans of the statement.
+            begun = [pool.submit(copy_context().run, _delete, deleting, location) for location in batch]
+            yield [each.result() for each in begun]
 
 
 def _delete(io: FileIO, location: str) -> bool:

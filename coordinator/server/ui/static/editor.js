@@ -274,20 +274,40 @@
     return known.get(key);
   }
 
+  // What the grammar lets stand behind a text, which is asked once for each word that is typed.
+  const followed = new Map();
+  function following(before) {
+    if (!followed.has(before)) {
+      if (followed.size > 100) followed.clear();
+      const body = new URLSearchParams({ form_token: form.dataset.token, before });
+      followed.set(before, page("following", { method: "POST", body, headers: headers() }).catch(() => ({ known: false })));
+    }
+    return followed.get(before);
+  }
+
+  const typed = () => /[A-Za-z_]\w*$/.exec(sql.value.slice(0, sql.selectionStart))?.[0] || "";
+
   async function suggestions() {
-    const start = /[A-Za-z_]\w*$/.exec(sql.value.slice(0, sql.selectionStart))?.[0] || "";
+    const start = typed();
+    const before = sql.value.slice(0, sql.selectionStart - start.length);
+    if (!start && !/\s$/.test(before)) return { start, found: [] };
+    const next = await following(before);
+    const fits = (name) => name.toLowerCase().startsWith(start.toLowerCase()) && name.length > start.length;
+    // Between words only what must come next is worth a row of buttons.
+    if (!start) return { start, found: next.known && !next.names && next.words.length <= 8 ? next.words : [] };
+    if (next.known && !next.names) return { start, found: next.words.filter(fits).slice(0, 8) };
     if (start.length < 2) return { start, found: [] };
     const objects = await names("");
     const used = new Set(sql.value.match(/[A-Za-z_]\w*/g).map((word) => word.toLowerCase()));
     const tables = objects.filter((name) => name.toLowerCase() !== start.toLowerCase() && used.has(name.toLowerCase()));
     const columns = (await Promise.all(tables.slice(0, 5).map(names))).flat();
-    const wanted = start.toLowerCase();
-    const all = [...new Set([...columns, ...objects, ...words])];
-    return { start, found: all.filter((name) => name.toLowerCase().startsWith(wanted) && name.length > start.length).slice(0, 8) };
+    // Behind a dot stand names alone.
+    const keywords = before.endsWith(".") ? [] : next.known ? next.words : words;
+    return { start, found: [...new Set([...columns, ...objects, ...keywords])].filter(fits).slice(0, 8) };
   }
 
   function take(start, name) {
-    const plain = words.has(name) || /^[a-z_][a-z0-9_]*$/.test(name);
+    const plain = words.has(name) || /^[A-Z_]+$|^[a-z_][a-z0-9_]*$/.test(name);
     const text = plain ? name : `"${name.replaceAll('"', '""')}"`;
     sql.setRangeText(text, sql.selectionStart - start.length, sql.selectionStart, "end");
     sql.focus();
@@ -297,7 +317,7 @@
   async function suggest() {
     const { start, found } = await suggestions();
     const place = part("suggestions");
-    if (start !== (/[A-Za-z_]\w*$/.exec(sql.value.slice(0, sql.selectionStart))?.[0] || "")) return;
+    if (start !== typed()) return;
     place.textContent = "";
     for (const name of found) {
       const button = document.createElement("button");
