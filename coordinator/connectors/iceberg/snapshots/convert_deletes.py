@@ -51,7 +51,7 @@ class ConvertDeletes(CallProducer["ConvertDeletes"]):
         files = [live(entry) for _, found in each_entries(self._io, data, statistics=False) for entry in found]
         self._check(files, [live(entry) for _, listed in deletes for entry in listed])
         gone = self._converted.keys() | self._replaced.keys()
-        kept = [self.without(m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes]
+        kept = self.without((m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes)
         return [*data, *kept, *self.added_manifests(self._added, ManifestContent.DELETES)]
 
     def _check(self, data: Sequence[LiveFile], deletes: Sequence[LiveFile]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from pyiceberg.exceptions import ValidationException
@@ -54,6 +55,18 @@ Touched = set[str]
 """The live entries of a manifest, and the keys of those that are looked for."""
 
 
+_MERGED_BYTES = 8 << 20
+"""Manifests up to this size together are written as one: the default of commit.manifest.target-size-bytes."""
+
+
+@dataclass(slots=True)
+class _Merged:
+    """Entries of manifests that become one, with the keys of those that go; ``size``: bytes of these manifests."""
+
+    parts: list[tuple[Sequence[ManifestEntry], Collection[str]]] = field(default_factory=list)
+    size: int = 0
+
+
 class DeleteManifestWriter(ManifestWriterV2):
     """Delete manifests that Iceberg Java can read: PyIceberg's writer always declares data manifests, and gives
     equality ids as longs, on which Java fails with a ClassCastException."""
@@ -79,6 +92,8 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
     Producers say the whole new list in ``_manifests``, which checks every attempt against the head that it builds on.
     """
 
+    _of_attempt: tuple[Schema, dict[int, PartitionSpec]] | None = None
+
     def _deleted_entries(self) -> list[ManifestEntry]:
         return []
 
@@ -87,6 +102,19 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
 
     def _validate_concurrency(self) -> None:
         """``_manifests`` does."""
+
+    def schema(self) -> Schema:
+        """Of the metadata of this attempt: PyIceberg copies all of it each time that it is asked for."""
+        return self._schema_and_specs()[0]
+
+    def spec(self, spec_id: int) -> PartitionSpec:
+        return self._schema_and_specs()[1][spec_id]
+
+    def _schema_and_specs(self) -> tuple[Schema, dict[int, PartitionSpec]]:
+        if self._of_attempt is None:
+            metadata = self._transaction.table_metadata
+            self._of_attempt = metadata.schema(), metadata.specs()
+        return self._of_attempt
 
     def listed(self, snapshot: Snapshot) -> list[ManifestFile]:
         """The manifests of a snapshot, with their first row ids."""
@@ -129,10 +157,10 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         return found
 
     def remade(self, manifests: Sequence[ManifestFile], changed: Mapping[str, Touched]) -> list[ManifestFile]:
-        """The manifests, those of ``changed`` without what is gone: whole entries of one of them at a time."""
+        """The manifests, those of ``changed`` written anew without what is gone."""
         again = each_entries(self._io, [m for m in manifests if m.manifest_path in changed])
-        made = {m.manifest_path: self.without(m, listed, changed[m.manifest_path]) for m, listed in again}
-        return [made.get(m.manifest_path, m) for m in manifests]
+        made = self.without((m, listed, changed[m.manifest_path]) for m, listed in again)
+        return [*made, *(m for m in manifests if m.manifest_path not in changed)]
 
     def writer(self, spec: PartitionSpec, content: ManifestContent) -> ManifestWriter:
         """A new manifest of the table's format version."""
@@ -146,16 +174,37 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             return DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression)
         return write_manifest(version, spec, self.schema(), output, self._snapshot_id, self._compression)
 
-    def without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: Collection[str]) -> ManifestFile:
-        """The manifest itself when nothing of it goes, else one with the rest as existing and the gone as deleted."""
-        if not gone:
-            return manifest
-        with self.writer(self.spec(manifest.partition_spec_id), manifest.content) as writer:
-            for entry in listed:
-                if live(entry).key in gone:
-                    writer.delete(entry)
-                else:
-                    writer.existing(entry)
+    def without(
+        self, manifests: Iterable[tuple[ManifestFile, Sequence[ManifestEntry], Collection[str]]]
+    ) -> list[ManifestFile]:
+        """Manifests of which nothing goes as they are; what others list anew: the gone deleted, the rest existing.
+
+        Small ones become one together, as Iceberg's ``MergingSnapshotProducer`` does: to write a manifest takes longer
+        than its entries, and an attempt that is slower than other writers never lands. Entries of some 8 MB are held.
+        """
+        kept: list[ManifestFile] = []
+        waiting: dict[tuple[int, ManifestContent], _Merged] = {}
+        for manifest, listed, gone in manifests:
+            if not gone:
+                kept.append(manifest)
+                continue
+            key = (manifest.partition_spec_id, manifest.content)
+            merged = waiting.setdefault(key, _Merged())
+            if merged.parts and merged.size + manifest.manifest_length > _MERGED_BYTES:
+                kept.append(self._merged(*key, merged))
+                merged = waiting[key] = _Merged()
+            merged.parts.append((listed, gone))
+            merged.size += manifest.manifest_length
+        return kept + [self._merged(*key, merged) for key, merged in waiting.items()]
+
+    def _merged(self, spec_id: int, content: ManifestContent, merged: _Merged) -> ManifestFile:
+        with self.writer(self.spec(spec_id), content) as writer:
+            for listed, gone in merged.parts:
+                for entry in listed:
+                    if live(entry).key in gone:
+                        writer.delete(entry)
+                    else:
+                        writer.existing(entry)
         remade: ManifestFile = writer.to_manifest_file()
         return remade
 
@@ -183,6 +232,7 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         return written
 
     def _commit(self) -> UpdatesAndRequirements:
+        self._of_attempt = None
         metadata = self._transaction.table_metadata
         if isinstance(metadata, TableMetadataV3):
             updates, requirements = self._commit_with_row_ids(metadata)

@@ -90,7 +90,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         self._carried = self._carry(deletes)
         self.removed_deletes = self._unneeded(deletes, self._staying(data))
         gone = {file.key for file in self.removed_deletes}
-        return [self.without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
+        return self.without((m, found, {live(e).key for e in found} & gone) for m, found in listed)
 
     def _staying(self, data: Sequence[ManifestFile]) -> Iterator[LiveFile]:
         """Live data files that are not replaced; a manifest is read only when somebody asks."""

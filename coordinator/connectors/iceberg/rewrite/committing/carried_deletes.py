@@ -35,6 +35,8 @@ from shared.spi.workers import WorkerRuntime
 
 Positions = npt.NDArray[np.int64]
 _NONE: Positions = np.zeros(0, np.int64)
+_KEPT_ROWS = 1_000_000
+"""Deleted rows whose positions are kept from one attempt to the next: 8 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,19 @@ def moved_rows(rewrite: Rewrite, fragments: Sequence[Fragment], added: Sequence[
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """Deleted positions of old files of a group, and where these rows are in its new ones, by their places."""
+
+    old: Mapping[str, Positions]
+    new: Mapping[int, Positions]
+
+
 class DeleteCarrier:
-    """Gives the delete files that a commit has to add, for the head that it builds on; each attempt has its own."""
+    """Gives the delete files that a commit has to add, for the head that it builds on; each attempt has its own.
+
+    What an attempt has read and found is kept for the next one, which has to be quicker than other writers' commits.
+    """
 
     def __init__(self, rewrite: Rewrite, moved: Sequence[MovedRows], workers: WorkerRuntime) -> None:
         self._rewrite = rewrite
@@ -72,6 +85,10 @@ class DeleteCarrier:
         self._workers = workers
         self._before: dict[str, Positions] = {}
         self._files = 0
+        self._keys = {candidate.data.key for group in rewrite.groups for candidate in group.files}
+        self._kept: dict[str, Mapping[str, Positions]] = {}
+        self._kept_rows = 0
+        self._located: dict[int, _Located] = {}
 
     def carry(self, deletes: Sequence[LiveFile]) -> Carried:
         """``deletes`` are all live ones of the head.
@@ -118,18 +135,35 @@ class DeleteCarrier:
             raise ValidationException(f"Cannot commit, applied delete files are not live any more: {path}")
         new = {key: np.setdiff1d(positions, self._before[key]) for key, positions in now.items()}
         added: list[DataFile] = []
-        for moved in self._moved:
+        for number, moved in enumerate(self._moved):
             of_group = {c.data.key: new[c.data.key] for c in moved.old if c.data.key in new}
             of_group = {key: found for key, found in of_group.items() if len(found) or revoked}
             if moved.in_order:
                 added += self._counted(moved, of_group)
             elif of_group:
-                wanted = {key: (positions, now[key]) for key, positions in of_group.items()}
-                places = searched(self._rewrite, self._workers, moved.old, moved.new, wanted, revoked)
+                places = self._places(number, of_group, now, revoked)
                 added += [self._write(moved.new[place], positions) for place, positions in places.items()]
         replaced = {file.key for file in self._rewrite.replaced}
         newer = [delete for delete in deletes if delete.sequence_number > self._rewrite.base_sequence]
         return Carried(tuple(added), frozenset(d.key for d in newer if d.only_data_file in replaced))
+
+    def _places(
+        self, number: int, deleted: Mapping[str, Positions], now: Mapping[str, Positions], revoked: Set[str]
+    ) -> Mapping[int, Positions]:
+        """Where the deleted rows of a group are in its new files; only those that no attempt found are looked for."""
+        known = self._located.get(number, _Located({}, {}))
+        if revoked or any(len(np.setdiff1d(old, deleted.get(key, _NONE))) for key, old in known.old.items()):
+            known = _Located({}, {})
+        moved = self._moved[number]
+        newer = {key: np.setdiff1d(positions, known.old.get(key, _NONE)) for key, positions in deleted.items()}
+        wanted = {key: (positions, now[key]) for key, positions in newer.items() if len(positions) or revoked}
+        if wanted:
+            found = searched(self._rewrite, self._workers, moved.old, moved.new, wanted, revoked, known.new)
+            places = sorted(found.keys() | known.new.keys())
+            both = {place: [part[place] for part in (known.new, found) if place in part] for place in places}
+            known = _Located(deleted, {place: np.sort(np.concatenate(parts)) for place, parts in both.items()})
+            self._located[number] = known
+        return known.new
 
     def _counted(self, moved: MovedRows, new: Mapping[str, Positions]) -> list[DataFile]:
         """Delete files of the new files of a group, for newly deleted positions of its old ones."""
@@ -173,10 +207,19 @@ class DeleteCarrier:
     def _read(
         self, deletes: Sequence[LiveFile], wanted: Sequence[str] | Mapping[str, object] | set[str]
     ) -> list[Mapping[str, Positions]]:
-        """Each file is read once, however many data files it is about."""
-        distinct = {delete.key: delete for delete in deletes}
-        read = read_positions([position_delete(d) for d in distinct.values()], wanted, self._rewrite.factory.storage)
-        by_key = dict(zip(distinct, read, strict=True))
+        """Each file is read once, however many data files it is about, and small ones once for all attempts."""
+        distinct = {delete.key: delete for delete in deletes if delete.key not in self._kept}
+        small = {}
+        for key, delete in distinct.items():
+            if self._kept_rows + delete.file.record_count <= _KEPT_ROWS:
+                self._kept_rows += delete.file.record_count
+                small[key] = delete
+        large = {key: delete for key, delete in distinct.items() if key not in small}
+        storage = self._rewrite.factory.storage
+        read = read_positions([position_delete(d) for d in small.values()], self._keys, storage)
+        self._kept |= zip(small, read, strict=True)
+        passing = read_positions([position_delete(d) for d in large.values()], wanted, storage)
+        by_key = self._kept | dict(zip(large, passing, strict=True))
         return [by_key[delete.key] for delete in deletes]
 
 

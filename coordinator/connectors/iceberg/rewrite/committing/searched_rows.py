@@ -39,8 +39,9 @@ def searched(
     new: Sequence[DataFile],
     deleted: Mapping[str, tuple[Positions, Positions]],
     revoked: Set[str],
+    taken: Mapping[int, Positions],
 ) -> Mapping[int, Positions]:
-    """By place in ``new``: positions of the rows that were deleted meanwhile.
+    """By place in ``new``: positions of the rows that were deleted meanwhile, none of which are ``taken``.
 
     ``deleted`` has for old files the positions to look for and all that are deleted now; rows that ``revoked`` equality
     deletes took out have to be among the latter. Raises ValidationException where a row cannot be found, or would
@@ -52,7 +53,7 @@ def searched(
         if rows.num_rows == 0:
             return {}
         if fields[0]["id"] != ROW_ID or not rows.column(0).null_count:
-            return _found(rewrite, workers, new, fields, rows)
+            return _found(rewrite, workers, new, fields, rows, taken)
     raise AssertionError("all columns are always enough")
 
 
@@ -103,7 +104,12 @@ def _taken(
 
 
 def _found(
-    rewrite: Rewrite, workers: WorkerRuntime, new: Sequence[DataFile], fields: Fields, rows: pa.Table
+    rewrite: Rewrite,
+    workers: WorkerRuntime,
+    new: Sequence[DataFile],
+    fields: Fields,
+    rows: pa.Table,
+    taken: Mapping[int, Positions],
 ) -> Mapping[int, Positions]:
     _, numbers = RowSet.of([exact(column) for column in rows.columns])
     _, firsts, counts = np.unique(numbers, return_index=True, return_counts=True)
@@ -113,7 +119,8 @@ def _found(
         FindTask(fields, wanted, Input(f.file_path, f.file_size_in_bytes), probed, rewrite.factory.storage, number)
         for number, f in enumerate(new)
     ]
-    answers = sorted(FIND_ROWS.run(workers, tasks, "finding moved rows"), key=lambda answer: answer.number)
+    found = (_untaken(answer, taken) for answer in FIND_ROWS.run(workers, tasks, "finding moved rows"))
+    answers = sorted(found, key=lambda answer: answer.number)
     chosen = _first_of_each(answers, counts)
     ends = list(accumulate((len(_longs(answer.positions)) for answer in answers), initial=0))
     return {
@@ -121,6 +128,15 @@ def _found(
         for answer, start, end in zip(answers, ends, ends[1:], strict=False)
         if chosen[start:end].any()
     }
+
+
+def _untaken(answer: FoundRows, taken: Mapping[int, Positions]) -> FoundRows:
+    """Without rows that stand for others already, equal to those that are looked for."""
+    if answer.number not in taken:
+        return answer
+    positions, wanted = _longs(answer.positions), _longs(answer.wanted)
+    free = ~np.isin(positions, taken[answer.number])
+    return replace(answer, positions=positions[free].tobytes(), wanted=wanted[free].tobytes())
 
 
 def _first_of_each(answers: Sequence[FoundRows], counts: Positions) -> npt.NDArray[np.bool_]:
