@@ -257,7 +257,7 @@ COLLECTIONS = (
     "array_remove(e, 3)",
     "array_remove(f, t)", "slice(e, 2, 2)", "slice(f, 1, 9)", "slice(e, 3, 0)", "flatten(ARRAY[e, NULL, e])",
     "sequence(j, j + 5)", "sequence(j, -3)", "sequence(i, j)", "array_sum(e)", "split(t, '-')", "split(u, ' foo')",
-    "cardinality(split(t, ','))", "levenshtein_distance(t, u)", "element_at(split(u, ','), 2)",
+    "cardinality(split(t, ','))", "element_at(split(u, ','), 2)",
     "array_sum(ARRAY[i, i])", "array_join(array_sort(f), ',')",
 )  # fmt: skip
 BINARY = (

@@ -110,20 +110,9 @@ def _split(asked: Asked) -> Form | None:
     return Form(f"string_split({', '.join(asked.arguments)})")
 
 
-def _levenshtein(asked: Asked) -> Form | None:
-    """Of letters that are one byte, as the engine compares bytes; Presto bounds how long the texts may be."""
-    if not _texts(asked, 2):
-        return None
-    return Form(
-        f"levenshtein({', '.join(asked.arguments)})",
-        tuple(f"{_ascii(a)} AND strlen({a}) < 1000" for a in asked.arguments),
-    )
-
-
 TEXTS: dict[str, Rule] = {
     "length": _length, "upper": _of_ascii("upper"), "reverse": _of_ascii("reverse"), "substr": _substr,
     "substring": _substr, "trim": _trim("trim", 1, -1), "ltrim": _trim("ltrim", 1), "rtrim": _trim("rtrim", -1),
     "replace": _replace, "split_part": _split_part, "strpos": _strpos, "ends_with": _ends_with,
     "lpad": _pad("lpad"), "rpad": _pad("rpad"), "split": _split,
-    "levenshtein_distance": _levenshtein,
 }  # fmt: skip
