@@ -135,6 +135,12 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "b": pa.array(chosen((True, False), lambda: True), pa.bool_()),
             "k": pa.array(chosen(_ODD_JSON, lambda: _document(by)), pa.string()),
             "o": pa.array(chosen(_VALUES, lambda: str(by.randrange(-99, 999))), pa.string()),
+            "g": pa.array(
+                chosen(
+                    ({}, {"a": None}), lambda: {c: by.choice((None, by.randrange(9))) for c in by.sample("abcd", 2)}
+                ),
+                pa.map_(pa.string(), pa.int64()),
+            ),
             "h": pa.array(chosen(_ODD_URLS, lambda: _address(by)), pa.string()),
             "e": pa.array(
                 chosen(([], [None], [1, None], [3, 3]), lambda: _several(by, range(-3, 9))), pa.list_(pa.int64())
@@ -148,7 +154,7 @@ TYPES = {
     "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
     "q": "decimal(6,4)", "s": "decimal(38,2)", "v": "decimal(38,6)", "w": "decimal(30,4)", "x": "date", "y": "date",
     "m": "timestamp", "n": "timestamp", "z": "timestamp with time zone", "b": "boolean", "k": "varchar",
-    "o": "json", "h": "varchar", "e": "array(bigint)", "f": "array(varchar)",
+    "o": "json", "g": "map(varchar,bigint)", "h": "varchar", "e": "array(bigint)", "f": "array(varchar)",
 }  # fmt: skip
 
 CASTS = (
@@ -243,6 +249,22 @@ JSON_CASTS = (
     "try_cast(json_extract(k, '$.id') AS bigint)", "try_cast(json_extract(k, '$.a') AS varchar)",
     "try(CAST(json_parse(k) AS array(bigint)))", "try(CAST(o AS bigint))",
 )  # fmt: skip
+COLLECTIONS = (
+    *(f"{f}({v})" for f in ("array_max", "array_min", "array_sort", "array_distinct") for v in "ef"),
+    "array_union(e, e)", "array_union(e, ARRAY[i, NULL, 3])", "array_except(f, split(u, ' '))", "array_except(e, e)",
+    "array_except(e, ARRAY[3, NULL])", "arrays_overlap(e, ARRAY[3, i])", "arrays_overlap(f, ARRAY['a', NULL])",
+    "e || ARRAY[j]", "concat(f, f, split(t, '-'))", "array_position(e, 3)", "array_position(f, t)",
+    "array_remove(e, 3)",
+    "array_remove(f, t)", "slice(e, 2, 2)", "slice(f, 1, 9)", "slice(e, 3, 0)", "flatten(ARRAY[e, NULL, e])",
+    "sequence(j, j + 5)", "sequence(j, -3)", "sequence(i, j)", "array_sum(e)", "split(t, '-')", "split(u, ' foo')",
+    "cardinality(split(t, ','))", "element_at(split(u, ','), 2)",
+    "array_sum(ARRAY[i, i])", "array_join(array_sort(f), ',')",
+)  # fmt: skip
+BINARY = (
+    "to_utf8(t)", "to_hex(to_utf8(t))", "lower(to_hex(md5(to_utf8(t))))", "sha1(to_utf8(u))",
+    "to_hex(sha256(to_utf8(u)))",
+    "to_base64(to_utf8(t))", "json_format(o)",
+)  # fmt: skip
 LAMBDAS = (
     "transform(e, x -> x + 1)", "transform(e, x -> x * j)", "transform(e, x -> i + x)", "transform(e, x -> d)",
     "transform(f, x -> upper(x))", "transform(f, x -> x || t)", "transform(f, x -> length(x) > 0)",
@@ -260,6 +282,12 @@ LAMBDAS = (
     "reduce(e, 0e0, (s, x) -> s + x * d, s -> s / 2e0)", "reduce(f, 0, (s, x) -> s + length(x), s -> coalesce(s, -1))",
     "reduce(e, CAST(NULL AS bigint), (s, x) -> coalesce(s, 0) + j, s -> s)",
     "reduce(e, true, (s, x) -> s AND x > 0, s -> NOT s)",
+    "zip_with(e, f, (x, y) -> y || CAST(x AS varchar))", "zip_with(e, e, (x, y) -> coalesce(x, 0) + i)",
+    "map_filter(g, (k, v) -> v > 2)", "map_filter(g, (k, v) -> k <> t AND v IS NULL)",
+    "cardinality(map_filter(g, (k, v) -> b))",
+    "transform_values(g, (k, v) -> v * 2 + j)", "transform_values(g, (k, v) -> k || t)",
+    "transform_values(map_filter(g, (k, v) -> v > 2), (k, v) -> v - 1)", "filter(map_values(g), v -> v > 1)",
+    "map_keys(g)",
     *(f"{function}(e, x -> x > 0)" for function in ("all_match", "any_match", "none_match")),
     *(f"{function}(f, x -> x = u OR length(x) = j)" for function in ("all_match", "any_match", "none_match")),
 )  # fmt: skip
@@ -300,6 +328,8 @@ EXPRESSIONS = (
     *JSONS,
     *JSON_CASTS,
     *ARRAYS,
+    *COLLECTIONS,
+    *BINARY,
     *LAMBDAS,
     *URLS,
     *TRIED,

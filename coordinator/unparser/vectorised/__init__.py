@@ -12,6 +12,7 @@ from coordinator.expressions.builders import NAMESPACE, typed
 from coordinator.unparser.program_choice import carries_zone
 from coordinator.unparser.programs import Unparse, python_call
 from coordinator.unparser.vectorised.arrays import ARRAYS
+from coordinator.unparser.vectorised.binary import BINARY
 from coordinator.unparser.vectorised.casts import cast_form
 from coordinator.unparser.vectorised.dates import DATES
 from coordinator.unparser.vectorised.form import Asked, Form, Rule
@@ -26,7 +27,7 @@ from coordinator.values.type_names import type_name
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
 RULES: dict[str, Rule] = {
-    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, **URLS,
+    **TEXTS, **MATHS, **DATES, **JSONS, **ARRAYS, **PATTERNS, **URLS, **BINARY,
     "$operator$cast": cast_form, "try_cast": cast_form
 }  # fmt: skip
 _LONGEST = 20_000

@@ -6,7 +6,7 @@ otherwise. A body that is a program for every element is left to one program ove
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from coordinator.expressions.builders import NAMESPACE, typed
 from coordinator.expressions.failing import may_fail
@@ -21,7 +21,7 @@ from shared.plan.types import Type
 
 _HELD = ("varchar", "boolean", "date", "timestamp", "double", "real", "decimal", *INTEGERS)
 """Elements that mean inside an array what they mean in a column."""
-_FOUND = '"$found"'
+_FOUND, _PAIR = '"$found"', '"$pair"'
 
 Render = Callable[[RowExpression], str | None]
 """The SQL of an argument; None where it is a program for every row."""
@@ -42,17 +42,20 @@ def over_elements(node: Call, unparse: Unparse) -> str | None:
             return None if runs_programs(sql) else sql
         with declared(argument.arguments):
             body = render(argument.body)
-        parameters = ", ".join(name(p).sql(dialect="duckdb") for p in argument.arguments)
-        return None if body is None else f"lambda {parameters}: {_as(argument.body, body)}"
+        return None if body is None else _head(argument.arguments) + _as(argument.body, body)
 
     return rule(node, render)
+
+
+def _head(parameters: Sequence[str]) -> str:
+    return f"lambda {', '.join(name(p).sql(dialect='duckdb') for p in parameters)}: "
 
 
 def _is_held(type_: Type) -> bool:
     match type_.base:
         case "array":
             return _is_held(type_.arguments[0])
-        case "row":
+        case "row" | "map":
             return all(map(_is_held, type_.arguments))
         case base:
             return base in _HELD
@@ -89,6 +92,26 @@ def _reduce(node: Call, render: Render) -> str | None:
     return f"CASE WHEN {array} IS NOT NULL THEN list_transform([{folded}], {shown})[1] END"
 
 
+def _pairwise(made: str, pairs: str, first: str, second: str) -> Callable[[Call, Render], str | None]:
+    """A lambda of two parameters over pairs; its body sees them by their names, as elements of lists of one."""
+
+    def rule(node: Call, render: Render) -> str | None:
+        *_, function = node.arguments
+        given = _all_given(node, render)
+        if given is None or not isinstance(function, Lambda) or not all(map(_is_held, map(typed, node.arguments[:-1]))):
+            return None
+        *arrays, rendered = given
+        one, other = function.arguments
+        body = rendered.removeprefix(_head(function.arguments))
+        inner = f"list_transform([{_PAIR}{second}], {_head([other])}{body})[1]"
+        seen = f"lambda {_PAIR}: list_transform([{_PAIR}{first}], {_head([one])}{inner})[1]"
+        known = " AND ".join(f"{array} IS NOT NULL" for array in arrays)
+        whole = made.format(*arrays, pairs=pairs.format(*arrays), seen=seen)
+        return f"CASE WHEN {known} THEN {whole} END"
+
+    return rule
+
+
 def _match(otherwise: str, wanted: str, found: str) -> Callable[[Call, Render], str | None]:
     """Presto asks no element behind the one that decides, so that nothing in the body may fail."""
 
@@ -107,4 +130,9 @@ LAMBDAS: dict[str, Callable[[Call, Render], str | None]] = {
     "transform": _plainly("list_transform"), "filter": _plainly("list_filter"), "reduce": _reduce,
     "all_match": _match("TRUE", "FALSE", "FALSE"), "any_match": _match("FALSE", "TRUE", "TRUE"),
     "none_match": _match("TRUE", "TRUE", "FALSE"),
+    "zip_with": _pairwise("list_transform({pairs}, {seen})", "list_zip({0}, {1})", "[1]", "[2]"),
+    "map_filter": _pairwise("map_from_entries(list_filter({pairs}, {seen}))", "map_entries({0})", ".key", ".value"),
+    "transform_values": _pairwise(
+        "map(map_keys({0}), list_transform({pairs}, {seen}))", "map_entries({0})", ".key", ".value"
+    ),
 }  # fmt: skip

@@ -103,9 +103,16 @@ def _pad(function: str) -> Rule:
     return rule
 
 
+def _split(asked: Asked) -> Form | None:
+    delimiter = asked.constant(1)
+    if len(asked.arguments) > 2 or not _texts(asked, 2) or not isinstance(delimiter, str) or not delimiter:
+        return None
+    return Form(f"string_split({', '.join(asked.arguments)})")
+
+
 TEXTS: dict[str, Rule] = {
     "length": _length, "upper": _of_ascii("upper"), "reverse": _of_ascii("reverse"), "substr": _substr,
     "substring": _substr, "trim": _trim("trim", 1, -1), "ltrim": _trim("ltrim", 1), "rtrim": _trim("rtrim", -1),
     "replace": _replace, "split_part": _split_part, "strpos": _strpos, "ends_with": _ends_with,
-    "lpad": _pad("lpad"), "rpad": _pad("rpad"),
+    "lpad": _pad("lpad"), "rpad": _pad("rpad"), "split": _split,
 }  # fmt: skip
