@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from .footer import MAGIC, column_meta, columns, row_groups
 from .schema import FieldJson, Leaf, is_unordered, parts
@@ -55,10 +55,18 @@ class Annotations:
         return end[:start] + tail + struct.pack("<I", len(tail)) + MAGIC
 
 
+class Sink(Protocol):
+    """A file that is being written."""
+
+    def write(self, data: bytes, /) -> int | None: ...
+
+    def tell(self) -> int: ...
+
+
 class HeldEnd:
     """A sink that keeps back all that is written to it from ``hold`` on."""
 
-    def __init__(self, sink: Any) -> None:
+    def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._held: bytearray | None = None
         self.closed = False
@@ -71,7 +79,7 @@ class HeldEnd:
         return len(data)
 
     def tell(self) -> int:
-        return int(self._sink.tell()) + len(self._held or b"")
+        return self._sink.tell() + len(self._held or b"")
 
     def flush(self) -> None:
         """Nothing waits here but what is held."""

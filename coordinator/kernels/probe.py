@@ -20,6 +20,8 @@ from . import wire
 from .deletes import Positions, read_positions
 from .fetching import side_by_side
 from .footer import BLOOM_LENGTH, BLOOM_OFFSET, chunk_range, column_meta, columns, read_footer, row_groups, shape
+from .lineage import LAST_UPDATED, ROW_ID
+from .lineage_chunks import holds_lineage
 from .rowgroups import opened
 from .schema import FieldJson, arrow_field, parts
 from .storage import normalize
@@ -35,8 +37,12 @@ _PHYSICAL: Mapping[str, int] = {
     "time": _INT64, "timestamp": _INT64, "timestamptz": _INT64, "timestamp_ns": _INT64, "timestamptz_ns": _INT64,
     "string": _BYTES, "binary": _BYTES, "uuid": _FIXED,
 }  # fmt: skip
+_ANEW = ("variant", "geometry", "geography")
 _UNITS = {"time": 2, "timestamp": 2, "timestamptz": 2, "timestamp_ns": 3, "timestamptz_ns": 3}
 _CONVERTED_MICROS = (8, 10)
+_LINEAGE = (ROW_ID, LAST_UPDATED)
+_MOST_ROWS = 4_000_000
+"""Of a row group, for whose ids some 30 bytes a row are needed for a moment."""
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
@@ -49,19 +55,24 @@ def run(payload: bytes) -> bytes:
     groups: list[RowGroups] = []
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
     positions = read_positions(task.position_deletes, wanted, task.storage)
-    decimals = {way: shape(_written(task.fields, way)) for way in _DECIMALS}
+    stored = [field for field in task.fields if field["id"] not in _LINEAGE]
+    alike = set(_DECIMALS)
+    shapes = {(way, len(of)): shape(_written(of, way)) for way in _DECIMALS for of in (task.fields, stored)}
     for item, footer in _footers(task.inputs, task.storage):
         types.add(_kind(footer))
         codecs |= _codecs(footer)
-        reason = _reason(footer, task.fields)
+        holds = holds_lineage(footer)
+        fields = task.fields if holds else stored
+        reason = _reason(footer, fields) or _reason_of_lineage(item, footer, task.fields)
         if reason is not None:
             reason = f"{reason}: {item.path}"
             break
         name, found = normalize(item.path), shape(footer)
         deleted = [positions[i][name] for i in item.positions if name in positions[i]]
         groups.append(_row_groups(item.path, footer, deleted))
-        decimals = {way: known for way, known in decimals.items() if known == found}
-    return wire.encode(Probed(task.group, sorted(types), sorted(codecs), reason, groups, list(decimals)))
+        alike = {way for way in alike if shapes[way, len(fields)] == found}
+    decimals = [way for way in _DECIMALS if way in alike]
+    return wire.encode(Probed(task.group, sorted(types), sorted(codecs), reason, groups, decimals))
 
 
 def _footers(inputs: Sequence[Input], storage: Mapping[str, str]) -> Iterator[tuple[Input, Struct]]:
@@ -109,6 +120,9 @@ def _codecs(footer: Struct) -> set[str]:
 
 def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
     elements: list[Struct] = footer[2][1][1]
+    for name, type_ in (leaf for field in fields for leaf in _leaves(field)):
+        if type_.startswith(_ANEW):
+            return f"column {name} of type {type_} is written anew"
     carried = [element[9][1] for element in elements[1:] if 9 in element]
     if not carried:
         return "a file has no field ids"
@@ -125,6 +139,23 @@ def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
             meta = column_meta(chunk)
             if BLOOM_OFFSET in meta and BLOOM_LENGTH not in meta:
                 return "a file has bloom filters of unknown length"
+    return None
+
+
+def _reason_of_lineage(item: Input, footer: Struct, fields: Sequence[FieldJson]) -> str | None:
+    """In format version 3: rows without ids, or some that hold their own beside others that do not."""
+    if not any(field["id"] == ROW_ID for field in fields):
+        return None
+    if not holds_lineage(footer):
+        if item.first_row_id is None or item.sequence is None:
+            return "its rows have no ids yet"
+        most = max((group[3][1] for group in row_groups(footer)), default=0)
+        return f"a row group has {most} rows, whose ids would all be held at once" if most > _MOST_ROWS else None
+    for group in row_groups(footer):
+        for chunk in columns(group)[-len(_LINEAGE) :]:
+            statistics = column_meta(chunk).get(12, (0, {}))[1]
+            if statistics.get(3, (0, 1))[1]:
+                return "some of its rows hold no ids of their own"
     return None
 
 

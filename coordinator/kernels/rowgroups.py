@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from .errors import KernelError, reading
 from .footer import (
     BLOOM_LENGTH,
@@ -29,6 +31,7 @@ from .footer import (
     row_groups,
     shape,
 )
+from .lineage_chunks import Lineage, extended, holds_lineage, lineage_file, with_lineage
 from .storage import is_local, resolve
 from .thrift import I64, Reader, Struct, encode
 
@@ -41,10 +44,14 @@ _COLUMN_ORDERS = 7
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or the row groups ``groups[0]`` up to ``groups[1]`` of it."""
+    """A file, or the row groups ``groups[0]`` up to ``groups[1]`` of it.
+
+    With ``lineage`` the copy of a file without lineage of its rows has it.
+    """
 
     path: str
     groups: tuple[int, int] | None = None
+    lineage: Lineage | None = None
 
 
 class LocalFile:
@@ -108,10 +115,15 @@ def copy_row_groups(sources: Iterable[Source], sink: Any, storage: Mapping[str, 
     for source in sources:
         with opened(source.path, storage) as file:
             footer = read_footer(file, file.size())
-            _merge_schema(merged, footer, source.path)
+            lineage = None if holds_lineage(footer) else source.lineage
+            _merge_schema(merged, footer if lineage is None else with_lineage(footer), source.path)
             first, last = source.groups or (0, len(row_groups(footer)))
+            row = sum(group[3][1] for group in row_groups(footer)[:first])
             for group in row_groups(footer)[first:last]:
                 position += _copy_group(group, file, sink, position, merged)
+                if lineage is not None:
+                    position += _add_lineage(group, row, lineage, sink, position, merged)
+                row += group[3][1]
     groups = merged.groups
     for ordinal, group in enumerate(groups):
         if 7 in group:
@@ -138,7 +150,7 @@ def _merge_schema(merged: _Merged, footer: Struct, path: str) -> None:
         merged.footer.pop(_COLUMN_ORDERS, None)
     names = leaf_paths(merged.footer)
     for group in row_groups(footer):
-        for chunk, name in zip(columns(group), names, strict=True):
+        for chunk, name in zip(columns(group), names, strict=False):  # lineage, which comes last, is added later
             meta = column_meta(chunk)
             kind, (element, _) = meta[3]
             meta[3] = (kind, (element, name))
@@ -153,6 +165,18 @@ def _copy_group(group: Struct, file: Any, sink: Any, position: int, merged: _Mer
     if 5 in group:
         group[5] = (I64, group[5][1] + position - start)
     merged.groups.append(group)
+    return end - start
+
+
+def _add_lineage(group: Struct, row: int, lineage: Lineage, sink: object, position: int, merged: _Merged) -> int:
+    """Write the two columns of a row group that was just copied; how many bytes that were."""
+    raw, more = lineage_file(group, row, lineage)
+    ranges = [chunk_range(chunk) for chunk in columns(more)]
+    start, end = min(r[0] for r in ranges), max(r[1] for r in ranges)
+    _write_all(sink, raw[start:end])
+    source = pa.BufferReader(raw)
+    merged.pieces += [_moved(chunk, source, position - start) for chunk in columns(more)]
+    extended(group, more, columns(more))
     return end - start
 
 

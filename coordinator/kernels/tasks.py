@@ -107,7 +107,8 @@ class WriteTask:
 class JoinTask:
     """Merge the row groups of ``parts`` into one file without decoding them; ``nan_counts`` are theirs, summed.
 
-    The parts are what write tasks left, or data files of the table that ``probe`` found alike."""
+    The parts are what write tasks left, or data files of the table that ``probe`` found alike. In format version 3 the
+    rows of data files keep their ids."""
 
     fields: Fields
     parts: list[Input]

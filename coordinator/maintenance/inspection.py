@@ -55,6 +55,7 @@ class Inspector:
         self._store = store
         self._now = now
         self._said: dict[TableKey, tuple[tuple[str, str, str], ...]] = {}
+        self._attached: dict[TableKey, tuple[Policy, ...]] = {}
         self._lock = threading.Lock()
 
     def gone(self, keys: Collection[TableKey], listed: Collection[str]) -> list[TableKey]:
@@ -65,11 +66,29 @@ class Inspector:
             self._store.forget_table(key)
             with self._lock:
                 self._said.pop(key, None)
+                self._attached.pop(key, None)
         return gone
 
     def policy(self, key: TableKey) -> TablePolicy:
         """What the policies say of a table, before it speaks itself."""
-        return policy_of(self._policies(), key.catalog, key.schema, key.table)
+        with self._lock:
+            attached = self._attached.get(key, ())
+        return policy_of(self._policies(), key.catalog, key.schema, key.table, attached)
+
+    def attached(self) -> list[tuple[TableKey, Policy]]:
+        """Policies of catalogs' servers as the last looks at their tables found them."""
+        with self._lock:
+            return [(key, policy) for key, found in sorted(self._attached.items()) for policy in found]
+
+    def _ask_for_policies(self, key: TableKey) -> None:
+        if not self._settings.catalog_policies:
+            return
+        found = self._lake.attached(key)
+        with self._lock:
+            if found:
+                self._attached[key] = found
+            else:
+                self._attached.pop(key, None)
 
     def spoken(self, key: TableKey, state: TableState) -> Spoken:
         """The policy after the table's own word."""
@@ -115,6 +134,7 @@ class Inspector:
         self, key: TableKey, now: datetime, before: Look | None = None, began: datetime | None = None
     ) -> Inspection | None:
         """As ``look`` without writing anything down; None when there is no such table. Raises ProcessionError."""
+        self._ask_for_policies(key)
         state = self._lake.state(key, self.policy(key), now)
         if state is None:
             return None

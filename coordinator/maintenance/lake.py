@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.maintenance.policies import TablePolicy
+from coordinator.maintenance.attached import policies_of
+from coordinator.maintenance.policies import Policy, TablePolicy
 from coordinator.maintenance.records import TableKey
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.capabilities import capabilities_of
@@ -44,6 +45,10 @@ class Lake:
         """None when there is no such table. Raises ProcessionError."""
         retention = SnapshotRetention(policy.snapshot_age, policy.expiry.config.min_snapshot_to_keep)
         return self._maintained(key.catalog).table_state(key.schema, key.table, now, retention)
+
+    def attached(self, key: TableKey) -> tuple[Policy, ...]:
+        """The policies that the catalog's server has for a table. Raises ProcessionError."""
+        return policies_of(self._maintained(key.catalog).attached_policies(key.schema, key.table))
 
     def _of_catalog(self, catalog: str) -> Iterator[TableKey]:
         connector = self._catalogs.connector(catalog)

@@ -203,9 +203,12 @@ def read_policies(file: Path) -> tuple[Policy, ...]:
         raise ConfigurationError(f"{file}: not JSON: {error}") from error
 
 
-def policy_of(policies: tuple[Policy, ...], catalog: str, schema: str, table: str) -> TablePolicy:
-    """What the file says of a table, over the defaults."""
+def policy_of(
+    policies: tuple[Policy, ...], catalog: str, schema: str, table: str, attached: tuple[Policy, ...] = ()
+) -> TablePolicy:
+    """What the file says of a table, over the defaults; ``attached`` ones are the narrowest, the last before others."""
     matching = sorted((p for p in policies if p.matches(catalog, schema, table)), key=lambda p: p.narrowness)
+    matching += attached
     chosen: dict[str, BaseModel | None] = {}
     sources: dict[str, str] = {}
     for name in TYPES:

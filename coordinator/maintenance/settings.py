@@ -46,6 +46,11 @@ class MaintenanceSettings(Settings):
         alias="maintenance.policy-file",
         description="JSON file with policies for catalogs, schemas and tables; a relative path starts above etc.",
     )
+    catalog_policies: bool = Field(
+        True,
+        alias="maintenance.catalog-policies",
+        description="Follow the policies that a REST catalog's server keeps, as Apache Polaris does.",
+    )
     catalogs: Names = Field(
         (), alias="maintenance.catalogs", description="The catalogs whose tables are looked after; all without it."
     )

@@ -85,12 +85,17 @@ class ServiceView:
         return map(_row, self._seen(self._store.decisions(_MOST_ROWS), lambda decision: decision.key))
 
     def policies(self) -> Iterable[Sequence[object]]:
-        """In the order of the file, the defaults last."""
+        """In the order of the file, those of catalogs' servers behind them, the defaults last."""
         for policy in filter(self._is_shown, self._policies()):
             for name in TYPES:
                 content = getattr(policy, name)
                 if content is not None:
                     yield policy.name, policy.tables, name, content.enable, content.model_dump_json(by_alias=True)
+        for key, policy in self._seen(self._inspector.attached(), lambda each: each[0]):
+            for name in TYPES:
+                content = getattr(policy, name)
+                if content is not None:
+                    yield policy.name, str(key), name, content.enable, content.model_dump_json(by_alias=True)
         for name in TYPES:
             content = getattr(DEFAULT, name)
             if content is not None:

@@ -102,6 +102,16 @@ class TableState:
         return sum(partition.size for partition in self.partitions)
 
 
+@dataclass(frozen=True, slots=True)
+class AttachedPolicy:
+    """What a catalog's server says of how a table is to be looked after: ``content`` is JSON, as it came."""
+
+    name: str
+    kind: str
+    content: str
+    inherited: bool = False
+
+
 class MaintainedTables(Protocol):
     """A connector whose tables need looking after. Thread-safe; raises ProcessionError."""
 
@@ -111,4 +121,8 @@ class MaintainedTables(Protocol):
 
     def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:
         """A look at a table, ``retention`` where the table says nothing of its own; None when there is no such one."""
+        ...
+
+    def attached_policies(self, schema: str, table: str) -> Sequence[AttachedPolicy]:
+        """Those of a table that its catalog's server keeps; none where it keeps none."""
         ...

@@ -130,6 +130,12 @@ class RestHandler(BaseHTTPRequestHandler):
         match path:
             case [_, "config"]:
                 return self._config()
+            case ["polaris", "v1", *prefix, "applicable-policies"] if self.habits.policies is not None:
+                assert prefix == [self.habits.prefix] * bool(self.habits.prefix)
+                found = self.habits.policies(
+                    self.query["namespace"][0].replace("\x1f", "."), *self.query["target-name"]
+                )
+                return self._page("applicable-policies", found)
             case [_, "namespaces"]:
                 parent = tuple(self._parts(self.query["parent"][0])) if "parent" in self.query else ()
                 return self._page("namespaces", [list(name) for name in self.catalog.list_namespaces(parent)])
@@ -151,10 +157,11 @@ class RestHandler(BaseHTTPRequestHandler):
 
     def _config(self) -> dict[str, Any]:
         renewal = [str(Capability.V1_LOAD_CREDENTIALS)] if self.habits.has_credentials_path else []
+        policies = [] if self.habits.policies is None else ["GET /polaris/v1/{prefix}/applicable-policies"]
         told: dict[str, Any] = {
             "defaults": self.habits.defaults,
             "overrides": dict(self.habits.overrides),
-            "endpoints": [*ENDPOINTS, *VIEW_ENDPOINTS, *renewal],
+            "endpoints": [*ENDPOINTS, *VIEW_ENDPOINTS, *renewal, *policies],
         }
         if self.habits.prefix:
             told["overrides"]["prefix"] = self.habits.prefix

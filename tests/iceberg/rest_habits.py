@@ -32,6 +32,8 @@ class Habits:
     lands: bool = False
     renewal_failures: list[int] = field(default_factory=list)
     empty_renewals: int = 0
+    policies: Callable[[str, str], list[dict[str, Any]]] | None = None
+    """Polaris' applicable policies by namespace (its parts with a dot between them) and table; None: it has none."""
     admits: Callable[[str | None], bool] = lambda _authorization: True
     """Whether a login is good, by its header; others are answered with 401."""
     token: Callable[[dict[str, list[str]]], str] | None = None

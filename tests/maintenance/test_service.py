@@ -15,7 +15,7 @@ import pytest
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.policies import TablePolicy
+from coordinator.maintenance.policies import Policy, TablePolicy
 from coordinator.maintenance.records import Pause, TableKey
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.maintenance.settings import MaintenanceSettings
@@ -37,6 +37,7 @@ class States:
         self.known: dict[TableKey, TableState] = {}
         self.looks = 0
         self.broken: set[TableKey] = set()
+        self.policies: dict[TableKey, tuple[Policy, ...]] = {}
 
     def add(self, name: str, *, catalog: str = "lake", bad: bool = True) -> TableKey:
         key = TableKey(catalog, "db", name)
@@ -48,6 +49,9 @@ class States:
 
     def marker(self, key: TableKey) -> str | None:
         return self.known[key].marker
+
+    def attached(self, key: TableKey) -> tuple[Policy, ...]:
+        return self.policies.get(key, ())
 
     def state(self, key: TableKey, policy: TablePolicy, now: datetime) -> TableState | None:
         self.looks += 1

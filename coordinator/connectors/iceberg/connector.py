@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
+from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
 from coordinator.connectors.iceberg.rewrite.committing.unknown_commits import settle_commit_later
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
@@ -61,7 +62,7 @@ from shared.spi.catalog_changes import (
     TableDefinition,
 )
 from shared.spi.connector import SparkDrivers, TableMetadata, ViewMetadata
-from shared.spi.maintenance import SnapshotRetention, TableState
+from shared.spi.maintenance import AttachedPolicy, SnapshotRetention, TableState
 from shared.spi.materialized_views import NO_SNAPSHOT, BaseChanges, BaseTable
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
@@ -173,6 +174,15 @@ class IcebergConnector(KeepsWork):
             return None
         with mapped(f"{schema}.{table}"):
             return table_state(self.catalog, schema, table, found, now, retention)
+
+    def attached_policies(self, schema: str, table: str) -> Sequence[AttachedPolicy]:
+        """Implements ``MaintainedTables``. Raises ProcessionError."""
+        client = self.tables_of.client()
+        if not isinstance(client, ServedCatalog):
+            return ()
+        with mapped(f"{schema}.{table}: its policies"):
+            return client.applicable_policies((*schema.split("."), table))
+        raise AssertionError("policies are read or refused")
 
     def relation(self, scan: TableScanNode) -> Relation:
         handle = scan.table.connectorHandle

@@ -36,6 +36,7 @@ from requests.auth import AuthBase
 
 from coordinator.connectors.iceberg.opaque_types import parse, parse_schema
 from coordinator.connectors.iceberg.rest.commits import check_kept, committed
+from coordinator.connectors.iceberg.rest.policies import APPLICABLE, applicable_policies, policies_address
 from coordinator.connectors.iceberg.rest.signing import signed
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
 from coordinator.connectors.iceberg.rest.token_exchange import ExchangedToken, end_of
@@ -46,6 +47,7 @@ from coordinator.connectors.iceberg.table_words import KNOWN_FILE_IO, names_code
 from coordinator.kernels.signed_store import ENABLED
 from coordinator.kernels.storage import is_local
 from coordinator.vocabulary.trace_context import outgoing_headers
+from shared.spi.maintenance import AttachedPolicy
 
 _KEPT_TABLES = 256
 _OF_ARROW = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO"})
@@ -119,6 +121,19 @@ class ServedCatalog(RestCatalog):
         url = self.url(Endpoints.register_table, namespace=self._split_identifier_for_path(name)["namespace"])
         _check(self._asked("POST", url, EMPTY_DICT, data=request.model_dump_json().encode()), 409)
         return self.load_table(name)
+
+    def applicable_policies(self, name: Identifier) -> tuple[AttachedPolicy, ...]:
+        """Polaris' policies of a table; none of a server that has no policies. Raises requests' errors."""
+        if APPLICABLE not in self._supported_endpoints:
+            return ()
+        url = policies_address(self.uri, self.properties.get("prefix", ""))
+
+        def ask(query: Mapping[str, str]) -> Response:
+            answer = self._asked("GET", url, EMPTY_DICT, params=query)
+            _check(answer)
+            return answer
+
+        return tuple(applicable_policies(ask, name[:-1], name[-1]))
 
     def alone_reads(self, location: str) -> bool:
         """Whether only the server has keys for a location that is no table's yet: it lends none for such."""

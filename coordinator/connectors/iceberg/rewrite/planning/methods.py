@@ -51,8 +51,6 @@ def choose_methods(
     for number, group in enumerate(groups):
         if scatters(table, group):
             reasons[number] = f"its rows go to the partitions of spec {group.partition[0]}"
-    if table.format_version > 2:
-        reasons = [reason or "the ids of its rows have to be written (format version 3)" for reason in reasons]
     methods = [Method(copies=False, reason=reason or "") for reason in reasons]
     open_groups = [i for i, reason in enumerate(reasons) if reason is None]
     for number, answers in _probed(table, groups, open_groups, factory, workers).items():

@@ -119,7 +119,11 @@ class TaskFactory:
 
 def copied_inputs(slices: Sequence[Slice]) -> list[Input]:
     """Row groups of data files as a copy takes them."""
-    return [Input(s.candidate.data.path, s.candidate.data.size, s.groups) for s in slices]
+    return [
+        Input(d.path, d.size, s.groups, first_row_id=d.first_row_id, sequence=d.file_sequence_number)
+        for s in slices
+        for d in (s.candidate.data,)
+    ]
 
 
 def part_name(plan: OutputPlan, part: int, *, final: bool) -> str:
