@@ -109,13 +109,14 @@ def _of_call(work: CallProcedure) -> QueryOutput | None:
     schema, table = work.arguments.get("schema"), work.arguments.get("table_name")
     if work.procedure.startswith(("show_", "help", "kill_")) or not isinstance(table, str):
         return None
-    snapshot = None if work.target is None else work.target.snapshot_id
+    snapshot, location = (None, None) if work.target is None else (work.target.snapshot_id, work.target.location)
     return QueryOutput(
         catalog_name=work.catalog,
         schema=str(schema),
         table=table,
         operation=f"CALL {work.procedure}",
         snapshot_id=snapshot,
+        location=location,
     )
 
 
@@ -124,7 +125,11 @@ def _same(output: QueryOutput | None) -> tuple[QueryInput, ...]:
     if output is None or not output.operation.startswith(("CALL", "ANALYZE")):
         return ()
     read = QueryInput(
-        catalog_name=output.catalog_name, schema=output.schema, table=output.table, snapshot_id=output.snapshot_id
+        catalog_name=output.catalog_name,
+        schema=output.schema,
+        table=output.table,
+        snapshot_id=output.snapshot_id,
+        location=output.location,
     )
     return (read,)
 

@@ -159,6 +159,8 @@ def test_calls_read_and_write_their_table(facts: Facts) -> None:
     assert found.output is not None
     assert (found.output.operation, found.output.table) == ("CALL rewrite_data_files", "target")
     assert [table.table for table in found.inputs] == ["target"]
+    folders = {found.output.location, found.inputs[0].location}
+    assert [str(folder).endswith("/warehouse/db/target") for folder in folders] == [True]
     assert facts("CALL iceberg.system.show_refs('db', 'target')").io.output is None
 
 
