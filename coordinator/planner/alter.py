@@ -48,10 +48,15 @@ def _table(
 
 
 def _planned(
-    name: ObjectName, change: CatalogChange, update_type: str, catalogs: Catalogs, what: str
+    name: ObjectName,
+    change: CatalogChange,
+    update_type: str,
+    catalogs: Catalogs,
+    what: str,
+    table: TableMetadata | None = None,
 ) -> PlannedStatement:
     editable(catalogs.connector(name.catalog), what).validate(change)
-    return change_statement(name.catalog, change, update_type)
+    return change_statement(name.catalog, change, update_type, table)
 
 
 def _missing_column(column: str, location: ErrorLocation) -> ProcessionError:
@@ -78,7 +83,7 @@ def plan_add_column(statement: sql.AddColumn, session: Session, catalogs: Catalo
     editor = editable(catalogs.connector(name.catalog), "adding columns")
     column = new_column(statement.column, editor, name.catalog, session)
     change = ColumnAddition(table.schema, table.name, column)
-    return _planned(name, change, "ADD COLUMN", catalogs, "adding columns")
+    return _planned(name, change, "ADD COLUMN", catalogs, "adding columns", table)
 
 
 def plan_drop_column(statement: sql.DropColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -93,7 +98,7 @@ def plan_drop_column(statement: sql.DropColumn, session: Session, catalogs: Cata
         message = "Cannot drop the only column in a table"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     change = ColumnRemoval(table.schema, table.name, statement.column)
-    return _planned(name, change, "DROP COLUMN", catalogs, "dropping columns")
+    return _planned(name, change, "DROP COLUMN", catalogs, "dropping columns", table)
 
 
 def plan_rename_column(statement: sql.RenameColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -108,7 +113,7 @@ def plan_rename_column(statement: sql.RenameColumn, session: Session, catalogs: 
         message = f"Column '{statement.new_name}' already exists"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     change = ColumnRename(table.schema, table.name, statement.column, statement.new_name)
-    return _planned(name, change, "RENAME COLUMN", catalogs, "renaming columns")
+    return _planned(name, change, "RENAME COLUMN", catalogs, "renaming columns", table)
 
 
 def plan_alter_column(statement: sql.AlterColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -126,7 +131,7 @@ def plan_alter_column(statement: sql.AlterColumn, session: Session, catalogs: Ca
             message = f"Unknown type '{statement.type}' for column '{statement.column}'"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location) from error
     change = ColumnChange(table.schema, table.name, statement.column, type_, statement.nullable)
-    return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns")
+    return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns", table)
 
 
 def plan_set_properties(statement: sql.SetTableProperties, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -136,7 +141,7 @@ def plan_set_properties(statement: sql.SetTableProperties, session: Session, cat
     editor = editable(catalogs.connector(name.catalog), "setting table properties")
     given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, session)
     change = TablePropertiesChange(table.schema, table.name, given)
-    return _planned(name, change, "SET PROPERTIES", catalogs, "setting table properties")
+    return _planned(name, change, "SET PROPERTIES", catalogs, "setting table properties", table)
 
 
 def plan_comment(statement: sql.CommentOn, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -154,7 +159,7 @@ def plan_comment(statement: sql.CommentOn, session: Session, catalogs: Catalogs)
     if column is not None and not _written_column(table, column, statement.location, "comment on"):
         raise _missing_column(column, statement.location)
     change = CommentChange(table.schema, table.name, column, statement.comment)
-    return _planned(name, change, "COMMENT", catalogs, "setting comments")
+    return _planned(name, change, "COMMENT", catalogs, "setting comments", table)
 
 
 def _not_of_its_kind(statement: sql.CommentOn, name: ObjectName, catalogs: Catalogs) -> ProcessionError:

@@ -37,16 +37,19 @@ from shared.spi.catalog_changes import (
     TableRename,
     TableTruncation,
 )
-from shared.spi.connector import Connector
+from shared.spi.connector import Connector, TableMetadata
 from shared.spi.grants import RoleChange
 from shared.spi.session import Session
 
 RESULT = (Column("result", "boolean"),)
 
 
-def change_statement(catalog: str, change: CatalogChange | RoleChange, update_type: str) -> PlannedStatement:
-    """A statement that makes one change and answers ``true``."""
-    return PlannedStatement("DATA_DEFINITION", RESULT, ChangeCatalog(catalog, change), update_type=update_type)
+def change_statement(
+    catalog: str, change: CatalogChange | RoleChange, update_type: str, altered: TableMetadata | None = None
+) -> PlannedStatement:
+    """A statement that makes one change and answers ``true``; ``altered`` is the table as it was."""
+    columns = () if altered is None else tuple((each.name, each.type) for each in altered.columns if not each.hidden)
+    return PlannedStatement("DATA_DEFINITION", RESULT, ChangeCatalog(catalog, change, columns), update_type=update_type)
 
 
 def nothing_to_do(update_type: str) -> PlannedStatement:

@@ -20,7 +20,7 @@ from coordinator.planner.query.materialized import Definition, base_tables, mate
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.show_create import one_text, qualified, with_properties
 from coordinator.planner.show_create import string as quoted
-from coordinator.planner.views import view_columns
+from coordinator.planner.views import defining_query, view_columns
 from coordinator.sql import ddl_statements as sql
 from coordinator.sql.tree.expressions import Expression
 from coordinator.vocabulary.planned_statement import PlannedStatement
@@ -87,7 +87,8 @@ def plan_create(statement: sql.CreateMaterializedView, session: Session, catalog
     )
     change = MaterializedViewCreation(view, _storage(kept, columns, given, statement.comment), statement.or_replace)
     editable(connector, "creating materialized views").validate(change)
-    return change_statement(name.catalog, change, "CREATE MATERIALIZED VIEW")
+    planned = change_statement(name.catalog, change, "CREATE MATERIALIZED VIEW")
+    return replace(planned, defining=defining_query(definition.plan, definition.scans))
 
 
 def _not_read_yet(definition: Definition, catalog: str) -> tuple[BaseTable, ...]:

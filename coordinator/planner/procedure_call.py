@@ -115,7 +115,7 @@ def _target(bound: BoundCall, session: Session, catalogs: Catalogs) -> tuple[Tab
     filter_text = _filter_of(bound)
     predicate = None if filter_text is None else _analyze_filter(bound, filter_text, table, session)
     given = bound.arguments.get("filter")
-    return TableTarget(table.schema, table.name, table.snapshot_id, predicate, given), table
+    return TableTarget(table.schema, table.name, table.snapshot_id, predicate, given, table.location), table
 
 
 def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:

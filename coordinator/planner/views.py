@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from coordinator.connectors.registry import Catalogs
@@ -11,10 +12,10 @@ from coordinator.planner.query.builder import RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.show_create import one_text, qualified
 from coordinator.sql.ddl_statements import CreateView, DropView, RenameView, ShowCreateView
-from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import DefiningQuery, PlannedStatement
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.catalog_changes import ViewCreation, ViewRemoval, ViewRename
-from shared.spi.connector import Connector, ViewColumn, ViewMetadata
+from shared.spi.connector import Connector, TableMetadata, ViewColumn, ViewMetadata
 from shared.spi.session import Session
 
 
@@ -50,7 +51,7 @@ def plan_create_view(statement: CreateView, session: Session, catalogs: Catalogs
     )
     change = ViewCreation(view, statement.or_replace)
     editable(connector, "creating views").validate(change)
-    return change_statement(name.catalog, change, "CREATE VIEW")
+    return replace(change_statement(name.catalog, change, "CREATE VIEW"), defining=defining_query(plan, planner.scans))
 
 
 def _require_views(connector: Connector, what: str) -> None:
@@ -74,6 +75,12 @@ def view_columns(plan: RelationPlan, location: ErrorLocation) -> tuple[ViewColum
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Column type is unknown: {name}", location=location)
         made[name] = ViewColumn(name, field.variable.type)
     return tuple(made.values())
+
+
+def defining_query(plan: RelationPlan, scans: Mapping[str, TableMetadata]) -> DefiningQuery:
+    """What is told of the query of a view; each of its columns has a name."""
+    columns = tuple(((field.name or "").lower(), field.variable) for field in plan.visible)
+    return DefiningQuery(plan.node, columns, tuple(scans.values()))
 
 
 def plan_drop_view(statement: DropView, session: Session, catalogs: Catalogs) -> PlannedStatement:

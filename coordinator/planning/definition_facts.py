@@ -44,10 +44,26 @@ def defined(work: ChangeCatalog) -> QueryOutput | None:
             | changes.TablePropertiesChange()
             | changes.CommentChange()
         ):
-            # Its columns as they become are not known here, and those of the change alone would be taken for all.
-            return _of(work, change.schema, change.table, "ALTER TABLE", "ALTER")
+            return _of(work, change.schema, change.table, "ALTER TABLE", "ALTER", _altered(work))
         case _:
             return None
+
+
+def _altered(work: ChangeCatalog) -> tuple[OutputColumn, ...]:
+    """The columns as they become; those of the change alone would be taken for all."""
+    columns = list(work.columns)
+    match work.change:
+        case changes.ColumnAddition(column=added):
+            columns.append((added.name, added.type))
+        case changes.ColumnRemoval(column=removed):
+            columns = [each for each in columns if each[0].lower() != removed.lower()]
+        case changes.ColumnRename(column=old, new_name=new):
+            columns = [(new if name.lower() == old.lower() else name, type_) for name, type_ in columns]
+        case changes.ColumnChange(column=changed, type=str() as new_type):
+            columns = [(name, new_type if name.lower() == changed.lower() else type_) for name, type_ in columns]
+        case _:
+            pass
+    return tuple(OutputColumn(column_name=name, column_type=type_) for name, type_ in columns)
 
 
 def _of(

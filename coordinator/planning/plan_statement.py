@@ -104,14 +104,15 @@ def plan_statement(
         table_versions=tuple(dict.fromkeys(seen)),
         accesses=steps.guard.asked,
         rules_version=steps.guard.rules_version,
-        facts=_facts(steps, planned.work) if facts else None,
+        facts=_facts(steps, planned) if facts else None,
+        defining=None,
         repeatable=not clock and _reads_system_tables(planned.work, seen),
     )
 
 
-def _facts(steps: Steps, work: Work) -> StatementFacts | None:
+def _facts(steps: Steps, planned: PlannedStatement) -> StatementFacts | None:
     try:
-        return statement_facts(work, steps.planned, steps.guard.asked)
+        return statement_facts(planned.work, steps.planned, steps.guard.asked, planned.defining)
     except Exception:
         # A statement runs all the same if nothing can be told of it.
         _LOG.exception("nothing can be told of %s", steps.session.query_id)

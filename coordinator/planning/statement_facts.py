@@ -16,6 +16,7 @@ from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     CallProcedure,
     ChangeCatalog,
+    DefiningQuery,
     ExplainAnalyze,
     ReturnRows,
     Work,
@@ -52,9 +53,13 @@ class Planned:
     """Of an UPDATE, DELETE or MERGE."""
 
 
-def statement_facts(work: Work, planned: Planned | None, asked: Sequence[AskedAccess]) -> StatementFacts:
+def statement_facts(
+    work: Work, planned: Planned | None, asked: Sequence[AskedAccess], defining: DefiningQuery | None = None
+) -> StatementFacts:
     """Of any statement. The plan is left out where there is none, and of a query over constants alone."""
     output = _written(work)
+    if output is not None and defining is not None:
+        output = _defined_by(output, defining)
     if planned is None or (isinstance(work, ReturnRows) and not planned.tables):
         inputs = _asked_tables(asked) if isinstance(work, ChangeCatalog) else _same(output)
         return StatementFacts(QueryIOMetadata(inputs=inputs, output=output))
@@ -104,13 +109,14 @@ def _of_call(work: CallProcedure) -> QueryOutput | None:
     schema, table = work.arguments.get("schema"), work.arguments.get("table_name")
     if work.procedure.startswith(("show_", "help", "kill_")) or not isinstance(table, str):
         return None
-    snapshot = None if work.target is None else work.target.snapshot_id
+    snapshot, location = (None, None) if work.target is None else (work.target.snapshot_id, work.target.location)
     return QueryOutput(
         catalog_name=work.catalog,
         schema=str(schema),
         table=table,
         operation=f"CALL {work.procedure}",
         snapshot_id=snapshot,
+        location=location,
     )
 
 
@@ -119,7 +125,11 @@ def _same(output: QueryOutput | None) -> tuple[QueryInput, ...]:
     if output is None or not output.operation.startswith(("CALL", "ANALYZE")):
         return ()
     read = QueryInput(
-        catalog_name=output.catalog_name, schema=output.schema, table=output.table, snapshot_id=output.snapshot_id
+        catalog_name=output.catalog_name,
+        schema=output.schema,
+        table=output.table,
+        snapshot_id=output.snapshot_id,
+        location=output.location,
     )
     return (read,)
 
@@ -183,6 +193,17 @@ def _with_lineage(output: QueryOutput, planned: Planned, lineage: Lineage) -> Qu
         lifecycle=output.lifecycle,
         location=output.location,
     )
+
+
+def _defined_by(output: QueryOutput, defining: DefiningQuery) -> QueryOutput:
+    """A view, with what its columns are made of."""
+    lineage = Lineage(_scanned(Planned(defining.root, defining.root, defining.tables)))
+    lineage.walk(defining.root)
+    columns = tuple(
+        OutputColumn(column_name=name, column_type=variable.type, source_columns=in_order(lineage.of(variable)))
+        for name, variable in defining.columns
+    )
+    return msgspec.structs.replace(output, columns=columns, influenced_by=tuple(lineage.influences))
 
 
 def _writer(planned: Planned, lineage: Lineage) -> tuple[OutputColumn, ...]:

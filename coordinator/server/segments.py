@@ -19,6 +19,7 @@ from coordinator.server.session import RequestHeaders
 from coordinator.server.uris import Uris
 from shared.protocol.headers import QUERY_DATA_ENCODING
 from shared.protocol.segments import EncodedData, SegmentMetadata, WireSegment
+from shared.spi.session import Session
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _encode = msgspec.json.Encoder().encode
@@ -59,10 +60,12 @@ class SegmentRoutes:
             query.touch()
 
 
-def wanted_encoding(request: Request) -> Encoding | None:
-    """How a client of Trino's asks for segments, if it does."""
+def wanted_encoding(request: Request, session: Session) -> Encoding | None:
+    """How a client of Trino's asks for segments, if it does and its session has not switched them off."""
     headers = RequestHeaders(request.headers)
-    return chosen_encoding(headers.items(QUERY_DATA_ENCODING)) if headers.family == "Trino" else None
+    if headers.family != "Trino" or session.properties.get("spooling_enabled", "").strip().lower() == "false":
+        return None
+    return chosen_encoding(headers.items(QUERY_DATA_ENCODING))
 
 
 def encoded_data(page: Page, segment: Segment, query_id: str, uris: Uris) -> bytes:

@@ -251,7 +251,7 @@ class StatementRoutes:
             process_forwarded=self.settings.process_forwarded,
             identity=authenticated_identity(request),
         )
-        error = unknown_time_zone(session.time_zone)
+        error, spools = unknown_time_zone(session.time_zone), self.dispatcher.settings.spooling
         try:
             session = await self._admitted(session)
         except ProcessionError as refusal:
@@ -266,7 +266,7 @@ class StatementRoutes:
             retry_seconds=float(retry_seconds or 0),
             placeholder=is_placeholder(request.headers),
             result_format="binary" if binary_results else "json",
-            segments=wanted_encoding(request) if self.dispatcher.settings.spooling and not binary_results else None,
+            segments=wanted_encoding(request, session) if spools and not binary_results else None,
             error=error,
             received_at=received_at,
         )

@@ -10,10 +10,12 @@ from coordinator.vocabulary.statement_facts import StatementFacts
 from coordinator.vocabulary.table_versions import TableVersion
 from coordinator.vocabulary.traced_calls import TracedCall
 from shared.errors import ErrorLocation
+from shared.plan.expressions import Variable
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import LookUpNode, PlanNode
 from shared.spi.accesses import AskedAccess
 from shared.spi.catalog_changes import CatalogChange
+from shared.spi.connector import TableMetadata
 from shared.spi.grants import RoleChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
@@ -214,10 +216,23 @@ class ExplainAnalyze:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCatalog:
-    """DDL: one change of one catalog or of its roles, then ``true`` as the result."""
+    """DDL: one change of one catalog or of its roles, then ``true`` as the result.
+
+    ``columns`` are names and types in a table that is altered, as they were.
+    """
 
     catalog: str
     change: CatalogChange | RoleChange
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DefiningQuery:
+    """The plan of the query that a view is defined by: what its columns are made of, and the tables of its scans."""
+
+    root: PlanNode
+    columns: tuple[tuple[str, Variable], ...]
+    tables: tuple[TableMetadata, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,5 +327,7 @@ class PlannedStatement:
     """Of the access control that was asked."""
     facts: StatementFacts | None = field(default=None, compare=False)
     """What is told of it to listeners and the history; None when nobody listens."""
+    defining: DefiningQuery | None = field(default=None, compare=False)
+    """Of a statement that defines a view, until what is told of it has been made."""
     calls: tuple[TracedCall, ...] = field(default=(), compare=False)
     """Of other services while it was planned, where traces are made."""

@@ -166,6 +166,12 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("query_priority", "integer", "1", "Priority in the resource group's line; larger goes first"),
     SessionProperty("query_max_stage_count", "integer", "100", "Maximum number of stages a query can have"),
     SessionProperty(
+        "spooling_enabled",
+        "boolean",
+        "true",
+        "Results in segments for clients that ask for them, where the coordinator makes any",
+    ),
+    SessionProperty(
         "spark_approximate_functions",
         "varchar",
         "BOUNDED",

@@ -157,6 +157,8 @@ class TableTarget:
     snapshot_id: int | None
     filter: RowExpression | None = None
     filter_text: str | None = None
+    location: str | None = None
+    """The table's folder, where it has one."""
 
 
 class CoordinatorProcedure(Protocol):

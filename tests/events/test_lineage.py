@@ -159,6 +159,8 @@ def test_calls_read_and_write_their_table(facts: Facts) -> None:
     assert found.output is not None
     assert (found.output.operation, found.output.table) == ("CALL rewrite_data_files", "target")
     assert [table.table for table in found.inputs] == ["target"]
+    folders = {found.output.location, found.inputs[0].location}
+    assert [str(folder).endswith("/warehouse/db/target") for folder in folders] == [True]
     assert facts("CALL iceberg.system.show_refs('db', 'target')").io.output is None
 
 
@@ -197,10 +199,16 @@ DEFINITIONS: dict[str, tuple[str, str, str | None, list[str]]] = {
         "CREATE VIEW", "CREATE", None, ["c bigint", "name varchar(25)"],
     ),
     "CREATE OR REPLACE VIEW iceberg.db.seen AS SELECT 1 AS a": ("CREATE VIEW", "CREATE", None, ["a integer"]),
-    "ALTER TABLE iceberg.db.target ADD COLUMN z date": ("ALTER TABLE", "ALTER", None, []),
-    "ALTER TABLE iceberg.db.target DROP COLUMN total": ("ALTER TABLE", "ALTER", None, []),
-    "ALTER TABLE iceberg.db.target RENAME COLUMN total TO sum": ("ALTER TABLE", "ALTER", None, []),
-    "COMMENT ON TABLE iceberg.db.target IS 'x'": ("ALTER TABLE", "ALTER", None, []),
+    "ALTER TABLE iceberg.db.target ADD COLUMN z date": (
+        "ALTER TABLE", "ALTER", None, ["k bigint", "name varchar", "total double", "z date"],
+    ),
+    "ALTER TABLE iceberg.db.target DROP COLUMN total": ("ALTER TABLE", "ALTER", None, ["k bigint", "name varchar"]),
+    "ALTER TABLE iceberg.db.target RENAME COLUMN total TO sum": (
+        "ALTER TABLE", "ALTER", None, ["k bigint", "name varchar", "sum double"],
+    ),
+    "COMMENT ON TABLE iceberg.db.target IS 'x'": (
+        "ALTER TABLE", "ALTER", None, ["k bigint", "name varchar", "total double"],
+    ),
     "ALTER TABLE iceberg.db.target RENAME TO iceberg.db.target2": ("RENAME TABLE", "RENAME", "db.target", []),
     "TRUNCATE TABLE iceberg.db.target": ("TRUNCATE TABLE", "TRUNCATE", None, []),
     "DROP TABLE iceberg.db.target": ("DROP TABLE", "DROP", None, []),
@@ -215,6 +223,25 @@ def test_definitions(facts: Facts, text: str) -> None:
     assert (output.operation, output.lifecycle, output.previous_name, columns) == DEFINITIONS[text]
     named = {"made", "seen"} if output.created else {"target", "target2"}
     assert (output.catalog_name, output.schema, output.table in named) == ("iceberg", "db", True)
+
+
+VIEWS = {
+    "CREATE VIEW iceberg.db.seen AS SELECT custkey AS c, upper(name) AS n FROM customer WHERE acctbal > 0": {
+        "c": {"D= customer.custkey"},
+        "n": {"D~ customer.name"},
+        "*": {"F customer.acctbal"},
+    },
+    "CREATE MATERIALIZED VIEW iceberg.db.seen AS SELECT name, sum(total) AS s FROM iceberg.db.target GROUP BY name": {
+        "name": {"D= target.name"},
+        "s": {"D+ target.total"},
+        "*": {"G target.name"},
+    },
+}
+
+
+@pytest.mark.parametrize("text", VIEWS)
+def test_columns_of_views_are_made_of_those_of_tables(facts: Facts, text: str) -> None:
+    assert lineage(facts(text).io.output) == VIEWS[text]
 
 
 def test_a_view_reads_the_tables_of_its_query(facts: Facts) -> None:

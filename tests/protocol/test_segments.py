@@ -89,6 +89,7 @@ def test_who_does_not_ask_or_may_not_gets_pages(spooling: Server, server: Server
     asked: list[tuple[Server, dict[str, str]]] = [
         (spooling, TRINO),
         (spooling, asking("arrow")),
+        (spooling, asking("json") | {"X-Trino-Session": "spooling_enabled=false"}),
         (spooling, {"X-Presto-User": "tester", "X-Presto-Query-Data-Encoding": "json"}),
         (server, asking("json")),
     ]
