@@ -7,7 +7,6 @@ Source: parquet-format, VariantEncoding.md, version 1.
 
 from __future__ import annotations
 
-import json
 import struct
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from .errors import KernelError
+from .functions.json_texts import text_json
 from .functions.numbers import java_double, java_float
 
 MOST_TEXT = 128 << 20
@@ -106,11 +106,6 @@ def _names(metadata: bytes) -> tuple[str, ...]:
 def object_text(fields: Mapping[str, str]) -> str:
     """An object of values that are JSON texts already."""
     return "{" + ",".join(f"{text_json(name)}:{fields[name]}" for name in sorted(fields)) + "}"
-
-
-def text_json(text: str) -> str:
-    """A JSON string."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _json(read: _Read, at: int, levels: int) -> str:

@@ -24,7 +24,23 @@ def stored_json(value: exp.Expr, type_: Type) -> exp.Expr:
 
 def shown_json(value: exp.Expr, type_: Type) -> exp.Expr:
     """The value of a stored one, which Spark's reader gives as a variant."""
-    return _changed(value, type_, lambda found: call("to_json", found), 0)
+    return _changed(value, type_, _text, 0)
+
+
+_BEYOND = r"'[\\x{10000}-\\x{10FFFF}]'"
+_ESCAPED = (
+    "array_join(transform(split({0}, ''), $c -> CASE WHEN octet_length($c) < 4 THEN $c ELSE concat("
+    r"'\\u', hex(55296 + shiftright(ascii($c) - 65536, 10)), "
+    r"'\\u', hex(56320 + ((ascii($c) - 65536) & 1023))) END), '')"
+).replace("$c", "`$c`")
+
+
+def _text(found: exp.Expr) -> exp.Expr:
+    """As JSON_PARSE writes it: Spark leaves characters beyond 16 bits as they are."""
+    shown = call("to_json", found)
+    sql = shown.sql(dialect="spark", comments=False)
+    escaped = exp.Var(this=_ESCAPED.replace("{0}", sql))
+    return exp.Case(ifs=[exp.If(this=exp.Var(this=f"{sql} RLIKE {_BEYOND}"), true=escaped)], default=shown)
 
 
 def _changed(value: exp.Expr, type_: Type, change: _Change, depth: int) -> exp.Expr:

@@ -43,8 +43,10 @@ def test_json_is_written_read_and_changed(service: Service) -> None:
         f'INSERT INTO {NAME} VALUES (json_parse(\'{{"b": [1, null, "x"], "a": 1.50}}\'), 1, '
         "ARRAY[JSON '1', NULL, JSON '{\"k\": true}'], CAST(ROW(JSON '\"t\"', 7) AS row(a json, n integer)), "
         "MAP(ARRAY['p'], ARRAY[JSON '[]'])), (NULL, 2, NULL, NULL, NULL), "
-        "(JSON 'null', 3, ARRAY[], ROW(NULL, 1), MAP())"
+        "(JSON 'null', 3, ARRAY[], ROW(NULL, 1), MAP()), (JSON '\"\U0001f600\"', 4, NULL, NULL, NULL)"
     )
+    assert both(service, f"SELECT id, v FROM {NAME} WHERE v = JSON '\"\U0001f600\"'") == [[4, '"\\uD83D\\uDE00"']]
+    service.execute(f"DELETE FROM {NAME} WHERE v = JSON '\"\U0001f600\"'")
     found = both(service, f"SELECT id, v, l, s, m FROM {NAME} ORDER BY id")
     assert [row[:2] for row in found] == [[1, '{"a":1.5,"b":[1,null,"x"]}'], [2, None], [3, "null"]]
     assert found[0][2:] == [["1", None, '{"k":true}'], ['"t"', 7], {"p": "[]"}]

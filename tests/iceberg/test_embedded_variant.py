@@ -72,6 +72,7 @@ def test_values_are_those_that_duckdb_reads(tmp_path: Path, shredded: str) -> No
         (b"\x2c" + struct.pack("<i", -1), '"1969-12-31"'),
         (b"\x3c" + struct.pack("<I", 2) + b"\xff\x00", json.dumps(base64.b64encode(b"\xff\x00").decode())),
         (b"\x40" + struct.pack("<I", 3) + "né".encode(), '"né"'),
+        (b"\x40" + struct.pack("<I", 6) + "\U0001f600\x1f\x7f".encode(), '"\\uD83D\\uDE00\\u001F\x7f"'),
         (b"\x44" + struct.pack("<q", 1), '"00:00:00.000001"'),
         (b"\x48" + struct.pack("<q", -1), '"1969-12-31 23:59:59.999999999+00:00"'),
         (b"\x02\x00\x00", "{}"),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -16,6 +15,7 @@ from ..types import Type
 from .arrow_forms import Convert
 from .date_texts import shown_timestamp
 from .failures import bad_cast
+from .json_texts import text_json
 from .numbers import java_double, java_float
 
 _VARCHAR, _DOUBLE = Type("varchar"), Type("double")
@@ -60,23 +60,7 @@ def written(value: object) -> str:
         case list() | tuple():
             return "[" + ",".join(map(written, value)) + "]"
         case _:
-            made = json.dumps(value, ensure_ascii=False)
-            return made if made.isascii() and "\\u" not in made else _ESCAPED.sub(_escape, made)
-
-
-_ESCAPED = re.compile(r"\\\\|\\u[0-9a-f]{4}|[\ud800-\udfff\U00010000-\U0010ffff]")
-"""A backslash comes with what it escapes, so that the text of two is none."""
-
-
-def _escape(found: re.Match[str]) -> str:
-    """As Jackson writes bytes: digits in capitals, and what is two characters in Java as two."""
-    text = found[0]
-    if text == "\\\\":
-        return text
-    if text[0] == "\\":
-        return "\\u" + text[2:].upper()
-    units = text.encode("utf-16-be", "surrogatepass").hex().upper()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+            return text_json(value) if isinstance(value, str) else json.dumps(value)
 
 
 def encodable(text: str) -> str:
