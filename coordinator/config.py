@@ -76,8 +76,8 @@ class CoordinatorSettings(Settings):
     process_forwarded: bool = Field(
         False,
         alias="http-server.process-forwarded",
-        description="Believe the headers X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For; set it behind a"
-        " proxy that sets them.",
+        description="Believe the headers X-Forwarded-Proto, X-Forwarded-Host, X-Forwarded-Port and X-Forwarded-For; set"
+        " it behind a proxy that sets them.",
     )
     allow_unauthenticated: bool = Field(
         False,

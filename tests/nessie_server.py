@@ -41,7 +41,7 @@ def nessie_server(home: Path, warehouse: str, endpoint: str, key: str, secret: s
         "store.secret": secret,
     }
     given = [f"-D{name}={value}" for name, value in settings.items()]
-    command = [_java(), "-Xmx512m", "-XX:+UseSerialGC", *given, "-jar", str(file)]
+    command = [java_of(21), "-Xmx512m", "-XX:+UseSerialGC", *given, "-jar", str(file)]
     with (home / "nessie.log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=home)
     try:
@@ -53,15 +53,15 @@ def nessie_server(home: Path, warehouse: str, endpoint: str, key: str, secret: s
         process.wait()
 
 
-def _java() -> str:
-    """A Java of version 21 or later: the one on PATH is often older."""
+def java_of(version: int) -> str:
+    """A Java of this version or later: the one on PATH is often older."""
     homes = [Path(os.environ.get("JAVA_HOME", "/nowhere")), *Path("/usr/lib/jvm").glob("*")]
     for java in (home / "bin" / "java" for home in homes):
         if java.exists():
             told = subprocess.run([str(java), "-version"], check=False, capture_output=True, text=True, timeout=60)
-            if (found := re.search(r'version "(\d+)', told.stderr)) and int(found[1]) >= 21:
+            if (found := re.search(r'version "(\d+)', told.stderr)) and int(found[1]) >= version:
                 return str(java)
-    pytest.skip("no Java 21 or later")
+    pytest.skip(f"no Java {version} or later")
 
 
 def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:

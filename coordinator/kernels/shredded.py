@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 
 from .errors import KernelError
+from .functions.json_texts import text_json
 from .variant import (
     ZONE,
     BadVariantError,
@@ -24,7 +25,6 @@ from .variant import (
     float_json,
     instant_json,
     object_text,
-    text_json,
     uuid_json,
     variant_fields,
     variant_json,

@@ -16,7 +16,8 @@ from coordinator.server.session import RequestHeaders
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name
 
-_SCHEMES = frozenset({"http", "https"})
+_PORTS = {"http": 80, "https": 443}
+"""Of the schemes that there are, what an address need not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ def uris_of(request: Request) -> Uris:
     scheme, host = request.url.scheme, headers.get("host") or request.url.netloc
     through_peer: str | None = getattr(request.state, "base", None)
     if getattr(request.app.state, "process_forwarded", False):
-        scheme = _forwarded(headers, "x-forwarded-proto", _SCHEMES.__contains__) or scheme
-        host = _forwarded(headers, "x-forwarded-host", lambda text: host_of(text) is not None) or host
+        scheme = _forwarded(headers, "x-forwarded-proto", _PORTS.__contains__) or scheme
+        forwarded = _forwarded(headers, "x-forwarded-host", lambda text: host_of(text) is not None)
+        host = host if forwarded is None else _with_port(forwarded, scheme, headers)
     session_headers = RequestHeaders(headers)
     prefix = session_headers.text(names.PREFIX_URL)
     if prefix is not None and not _is_url(prefix):
@@ -73,9 +75,21 @@ def _forwarded(headers: Headers, name: str, is_sane: Callable[[str], bool]) -> s
     return text or None
 
 
+def _with_port(host: str, scheme: str, headers: Headers) -> str:
+    """Trino Gateway, and Jetty's and AWS' balancers, say the port in a header of its own."""
+    port = _forwarded(headers, "x-forwarded-port", _is_port)
+    if port is None or urlsplit(f"//{host}").port is not None or int(port) == _PORTS.get(scheme):
+        return host
+    return f"{host}:{port}"
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) < 65_536
+
+
 def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
+    return parts.scheme in _PORTS and bool(parts.netloc)

@@ -11,17 +11,20 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import prestodb
 import pytest
 import sqlalchemy as sa
+import trino
 
 from tests.cluster.load import Load, by_turns
 from tests.e2e.service import ROOT, Service, start_service, write_etc
 from tests.gateway.test_envoy import envoy_binary, wait_for
 from tests.gateway.test_nginx import nginx_binary
 from tests.kept_secrets import holding
+from tests.trino_gateway import trino_gateway
 
 pytestmark = pytest.mark.slow
 SECRET = "of-two-coordinators"
@@ -55,6 +58,7 @@ def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterat
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
                 config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
                 config.write("http-server.process-forwarded=true\ncatalog.management=dynamic\naudit-log.enabled=true\n")
+                config.write("precheck.accepted-target=lake\nprecheck.refused-target=lake\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)
             found.append(service)
@@ -130,6 +134,28 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     asked = [line.split() for line in (tmp_path / "access.log").read_text().splitlines()]
     assert {status for _, status in asked} == {"200"}
     assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
+
+
+@pytest.mark.full("what it asks and how it is answered: gateway/test_routing.py")
+def test_trino_gateway_by_the_file_that_we_ship(services: list[Service], state_url: str, tmp_path: Path) -> None:
+    """Each statement goes where Procession says, to either coordinator, and its pages through the gateway."""
+    backends = {service.etc.parent.name: service.url for service in services}
+    with trino_gateway(tmp_path, state_url, services[0].url, backends) as address:
+        found = urlsplit(address)
+        with trino.dbapi.connect(
+            host=found.hostname, port=found.port, user="gate", source="gateway", catalog="tpch", schema="tiny"
+        ) as connection:
+            cursor = connection.cursor()
+            for _ in range(8):
+                cursor.execute("SELECT orderkey, linenumber, comment FROM lineitem LIMIT 20000")
+                assert len(cursor.fetchall()) == 20_000
+            with pytest.raises(trino.exceptions.TrinoUserError, match="Column 'nope' cannot be resolved"):
+                cursor.execute("SELECT nope FROM nation")
+        log = (tmp_path / "gateway.log").read_text()
+    assert log.count("Rerouting") >= 8
+    asked = services[0].get("/v1/query")
+    nodes = {query["nodeId"] for query in asked if query["session"]["source"] == "gateway"}
+    assert nodes == {"one", "two"}
 
 
 def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -> None:

@@ -197,12 +197,34 @@ def test_bad_requests_have_prestos_texts(server, body, headers, text):
     assert response.headers["content-type"].startswith("text/plain")
 
 
-def test_uris_follow_forwarded_headers(start_server):
-    headers = {"X-Presto-User": "t", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "sql.example.com"}
+@pytest.mark.parametrize(
+    ("scheme", "host", "port", "base"),
+    [
+        ("https", "sql.example.com", None, "https://sql.example.com"),
+        ("https", "sql.example.com", "443", "https://sql.example.com"),
+        ("http", "sql.example.com", "443", "http://sql.example.com:443"),
+        ("http", "10.0.0.1", "8080", "http://10.0.0.1:8080"),
+        ("http", "sql.example.com:9000", "8080", "http://sql.example.com:9000"),
+        ("https", "[::1]", "8443", "https://[::1]:8443"),
+        ("https", "sql.example.com", "8443, 80", "https://sql.example.com:8443"),
+    ],
+)
+def test_uris_follow_forwarded_headers(start_server, scheme, host, port, base):
+    headers = {"X-Presto-User": "t", "X-Forwarded-Proto": scheme, "X-Forwarded-Host": host}
+    if port is not None:
+        headers["X-Forwarded-Port"] = port
     with start_server(server_settings=ServerSettings(process_forwarded=True)) as server:
         answer = server.post("SELECT 1", headers).json()
-    assert answer["nextUri"].startswith("https://sql.example.com/v1/statement/queued/")
-    assert answer["infoUri"] == f"https://sql.example.com/ui/query.html?{answer['id']}"
+    assert answer["nextUri"].startswith(f"{base}/v1/statement/queued/")
+    assert answer["infoUri"] == f"{base}/ui/query.html?{answer['id']}"
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "x", "-1", "80@evil.example.com", "\u0668"])
+def test_a_forwarded_port_that_is_none_is_refused(start_server, port):
+    headers = {"X-Presto-User": "t", "X-Forwarded-Host": "sql.example.com", "X-Forwarded-Port": port.encode()}
+    with start_server(server_settings=ServerSettings(process_forwarded=True)) as server:
+        answer = server.post("SELECT 1", headers)
+    assert (answer.status_code, answer.text) == (400, "Invalid x-forwarded-port header")
 
 
 def test_uris_behind_a_prefix(server):
