@@ -51,12 +51,14 @@ def test_parquet_has_the_rows_and_types_of_the_stream(server):
     assert (refused.status_code, refused.json()["error"]["errorName"]) == (400, "SYNTAX_ERROR")
 
 
-def test_parquet_is_written_in_row_groups(server, monkeypatch):
+def test_parquet_is_written_in_row_groups(start_server, number_answer, monkeypatch):
+    """More than is taken at a time, however fast it is there."""
     monkeypatch.setattr(streamed_files, "_GROUP_BYTES", 500_000)
-    content = server.post("SELECT many", PARQUET).content
+    with start_server({"SELECT more": lambda: number_answer(60_000)}) as server:
+        content = server.post("SELECT more", PARQUET).content
     file = pq.ParquetFile(io.BytesIO(content))
-    assert 1 < file.num_row_groups < 20
-    assert file.read().column("n").to_pylist() == list(range(20_000))
+    assert 1 < file.num_row_groups < 60
+    assert file.read().column("n").to_pylist() == list(range(60_000))
 
 
 def test_all_rows_come_in_order_and_the_query_is_finished(server):
@@ -103,6 +105,8 @@ def test_session_changes_are_headers(server):
 def test_what_fails_later_breaks_the_answer_off(start_server, number_answer, headers):
     def failing(execution):
         yield from number_answer(50_000).batches(execution)
+        query = server.dispatcher.registry.get(execution.query_id)
+        server.wait_for(lambda: query.buffer.size == 0)  # the answer has begun
         raise KeyError("late")
 
     answer = number_answer(1)

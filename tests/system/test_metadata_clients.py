@@ -20,7 +20,7 @@ NATION = ["n_nationkey", "n_name", "n_regionkey", "n_comment"]
 def lake(service: Service) -> Service:
     """``iceberg.db.with_underscore`` and ``iceberg.db.withXunderscore``, with comments and a required column."""
     catalog = service.lake()
-    catalog.create_namespace("db")
+    catalog.create_namespace_if_not_exists("db")
     fields = (
         NestedField(1, "id", LongType(), required=True, doc="the key"),
         NestedField(2, "name", StringType(), required=False),

@@ -13,14 +13,18 @@ from prompt_toolkit.document import Document
 from coordinator.cli.shell.context import Context, Place, Relation, context_at
 from coordinator.cli.shell.keywords import KEYWORDS
 from coordinator.cli.shell.names import Names, Procedure
+from coordinator.sql.expected.following import what_follows
 from coordinator.sql.reserved_words import RESERVED
 
 _WORDS: dict[Place, Sequence[str]] = {
+    # Where the grammar could not tell: it is Presto's, and statements may be longer than it is asked about.
     "expression": KEYWORDS,
     "nothing": KEYWORDS,
     "relation": ("EXISTS", "IF", "LATERAL", "NOT", "TABLE", "UNNEST"),
     "value": ("ARRAY", "FALSE", "MAP", "NULL", "TIMESTAMP", "TRUE"),
 }
+_OF_CALLS: frozenset[Place] = frozenset({"argument", "value"})
+"""Where the grammar would let any expression stand."""
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -60,6 +64,15 @@ class SqlCompleter(Completer):
 
     def candidates(self, context: Context) -> Iterator[Candidate]:
         """Everything that may stand there, whatever was typed of it."""
+        next_ = what_follows(context.before)
+        if next_.names or not next_.known:
+            yield from self._named(context)
+        if not context.qualifier and not context.prefix.startswith('"'):
+            is_told = next_.known and context.place not in _OF_CALLS
+            words = next_.words if is_told else _WORDS.get(context.place, ())
+            yield from (Candidate(word, "keyword", is_name=False) for word in words)
+
+    def _named(self, context: Context) -> Iterator[Candidate]:
         catalog, schema = self._where()
         match context.place:
             case "relation":
@@ -82,9 +95,6 @@ class SqlCompleter(Completer):
                 pass
             case _:
                 assert_never(context.place)
-        if not context.qualifier and not context.prefix.startswith('"'):
-            words = _WORDS.get(context.place, ())
-            yield from (Candidate(word, "keyword", is_name=False) for word in words)
 
     def _relations(self, before: tuple[str, ...], catalog: str | None, schema: str | None) -> Iterator[Candidate]:
         match before:

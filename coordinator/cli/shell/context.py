@@ -33,13 +33,17 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``qualifier``: the parts before the word that is typed; ``call``: the procedure around the cursor."""
+    """``qualifier``: the parts before the word that is typed; ``call``: the procedure around the cursor.
+
+    ``before`` is the statement up to that word.
+    """
 
     place: Place
     prefix: str
     qualifier: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     call: tuple[str, ...] = ()
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def context_at(text: str, cursor: int) -> Context | None:
     following = split_statements(f"{behind};")[0][:1]
     whole = _tokens(f"{before[: path.start()]} {''.join(following)}") or tokens
     place, call = _place(tokens)
-    return Context(place, prefix, qualifier, _relations(whole), call)
+    return Context(place, prefix, qualifier, _relations(whole), call, before[: path.start(2)])
 
 
 def _inside_literal(text: str) -> bool:

@@ -13,7 +13,7 @@ from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui.page import Pages
 from coordinator.server.ui.plan_tree import logical_drawing, logical_plan
 from coordinator.server.ui.statements import UserStatements, identifier, qualified
-from coordinator.server.ui.what_follows import what_follows
+from coordinator.sql.expected.following import what_follows
 
 _LONGEST = 1_000_000
 _PLACE = re.compile(r"^line \d+:\d+: ")

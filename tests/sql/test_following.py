@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.server.ui.what_follows import what_follows
+from coordinator.sql.expected.following import what_follows
 
 
 @pytest.mark.parametrize(

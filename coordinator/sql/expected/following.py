@@ -1,4 +1,4 @@
-"""What may stand at the editor's cursor: words of the grammar, and whether names may."""
+"""What may stand at a cursor: words of the grammar, and whether names may."""
 
 from __future__ import annotations
 
