@@ -7,73 +7,35 @@ import signal
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import prestodb
 import pytest
-import sqlalchemy as sa
 import trino
 
 from tests.cluster.load import Load, by_turns
-from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.cluster.whole_services import coordinators, new_state
+from tests.e2e.service import ROOT, Service, start_service
 from tests.gateway.test_envoy import envoy_binary, wait_for
 from tests.gateway.test_nginx import nginx_binary
-from tests.kept_secrets import holding
 from tests.trino_gateway import trino_gateway
 
 pytestmark = pytest.mark.slow
-SECRET = "of-two-coordinators"
-PASSWORD = "open-sesame-42"
 _ACCESS_LOG = "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog"
 
 
 @pytest.fixture(scope="module")
 def state_url(postgres: str) -> str:
-    name = f"state_{uuid.uuid4().hex}"
-    engine = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        connection.exec_driver_sql(f"CREATE ROLE {name} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
-    engine.dispose()
-    return f"postgresql://{name}:{PASSWORD}@{postgres.split('@')[1].rpartition('/')[0]}/{name}"
+    return new_state(postgres)
 
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterator[list[Service]]:
-    home = tmp_path_factory.mktemp("two")
-    with ExitStack() as stack:
-        found = []
-        for name in ("one", "two"):
-            etc = write_etc(home / name / "etc", spark=False)
-            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
-            (etc / "node.properties").write_text(f"node.id={name}\n")
-            (etc / "maintenance.properties").write_text("maintenance.enabled=true\nmaintenance.dry-run=true\n")
-            with (etc / "config.properties").open("a") as config:
-                config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
-                config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
-                config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
-                config.write("http-server.process-forwarded=true\ncatalog.management=dynamic\naudit-log.enabled=true\n")
-                config.write("precheck.accepted-target=lake\nprecheck.refused-target=lake\n")
-            service = start_service(etc, home / name / "data", home / name / "log")
-            stack.callback(_stop, service)
-            found.append(service)
+    with coordinators(tmp_path_factory.mktemp("two"), state_url, ("one", "two")) as found:
         yield found
-    for name in ("one", "two"):
-        files = [file for file in (home / name / "data").rglob("*") if file.is_file()]
-        assert holding([*files, home / name / "log"], (PASSWORD, SECRET)) == []
-        assert "Traceback" not in (home / name / "log").read_text()
-
-
-def _stop(service: Service) -> None:
-    if service.process.poll() is None:
-        assert service.stop() == 0
-    elif service.process.stdout is not None:
-        service.process.stdout.close()
 
 
 @pytest.mark.full("draining in protocol/test_life_cycle, pages by turns and the end of one coordinator below")
