@@ -99,7 +99,7 @@ class Cursor(Words):
         """The query from here to the end of the text."""
         made = self.read_query()
         if not self.at_end:
-            raise self.mismatch(self.expected or END)
+            raise self.mismatch(END)
         return made
 
     def text_to_end(self) -> str:

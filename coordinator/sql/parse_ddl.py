@@ -133,7 +133,7 @@ def _query_before_with_data(cursor: Cursor) -> Query:
         raise cursor.refuse("<query>")
     query = cursor.read_query()
     if not cursor.at_end and cursor.word != "WITH":
-        raise cursor.mismatch(cursor.expected or END)
+        raise cursor.mismatch(END)
     return query
 
 

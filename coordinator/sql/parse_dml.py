@@ -103,7 +103,7 @@ def _source(cursor: Cursor) -> Relation:
         raise cursor.refuse("<relation>")
     made = relation(cursor)
     if cursor.word != "ON":
-        raise cursor.mismatch(("'ON'", *(e for e in cursor.expected if e != "<EOF>")))
+        raise cursor.mismatch(("'ON'",))
     return made
 
 
