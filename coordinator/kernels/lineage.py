@@ -14,8 +14,10 @@ ROW_ID, LAST_UPDATED = 2147483540, 2147483539
 """Field ids of ``_row_id`` and ``_last_updated_sequence_number``."""
 FILE, POSITION, SEQUENCE = 2147483646, 2147483645, 2147482646
 """Field ids of ``_file`` and ``_pos``, and Presto's of ``$data_sequence_number``; an input has constants for two."""
+DELETED = 2147483644
+"""Field id of ``$deleted``: who asks for it gets the deleted rows too."""
 FROM_PLACE = frozenset({ROW_ID, LAST_UPDATED, POSITION})
-NEVER_STORED = frozenset({FILE, POSITION, SEQUENCE})
+NEVER_STORED = frozenset({FILE, POSITION, SEQUENCE, DELETED})
 """Whatever a file says of such ids, it says of other files."""
 
 

@@ -13,7 +13,7 @@ from .batch_sizes import BatchSizes
 from .cache import FOOTERS
 from .deletes import Mask, Positions, keep_mask
 from .fetching import WHOLE_FILE_BYTES, Fetched
-from .lineage import FROM_PLACE, NEVER_STORED, inherited
+from .lineage import DELETED, FROM_PLACE, NEVER_STORED, inherited
 from .mapping import NameMapping, with_ids
 from .schema import Align, FieldJson, aligner, constant, field_id
 from .storage import is_local, resolve
@@ -109,7 +109,7 @@ class FileReader:
         positions: Sequence[Positions],
         equality: Sequence[Deletes],
     ) -> Iterator[list[pa.Array]]:
-        """One array a field, in order, for the rows of the input that are not deleted."""
+        """One array a field, in order, for the rows that are not deleted, or for all where one asks which are."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
         plan = ColumnPlan(schema, fields, self._item)
         place = {field["id"]: i for i, field in enumerate(fields)}
@@ -119,7 +119,8 @@ class FileReader:
             arrays = plan.arrays(batch, start)
             masks = [keep_mask(deleted, start, batch.num_rows) for deleted in positions]
             masks += [deleted.keep_mask([arrays[place[i]] for i in deleted.ids]) for deleted in equality]
-            yield _kept(arrays, masks)
+            shown = place.get(DELETED)
+            yield _kept(arrays, masks) if shown is None else _marked(arrays, masks, shown)
 
     def deleted(
         self, fields: Sequence[FieldJson], mapping: NameMapping | None, equality: Sequence[Deletes]
@@ -251,6 +252,13 @@ def _kept(arrays: list[pa.Array], masks: Sequence[Mask | None]) -> list[pa.Array
         return arrays
     keep = pa.array(np.logical_and.reduce(found))
     return [array.filter(keep) for array in arrays]
+
+
+def _marked(arrays: list[pa.Array], masks: Sequence[Mask | None], place: int) -> list[pa.Array]:
+    """All rows; the column at ``place`` says which are deleted."""
+    found = [mask for mask in masks if mask is not None]
+    deleted = ~np.logical_and.reduce(found) if found else np.zeros(len(arrays[place]), np.bool_)
+    return [*arrays[:place], pa.array(deleted), *arrays[place + 1 :]]
 
 
 def _open(item: Input, storage: Mapping[str, str]) -> tuple[pa.NativeFile, bool]:

@@ -1,4 +1,4 @@
-"""The words of a statement around its queries and expressions: names in lower case, and what could have stood there."""
+"""The words of a statement around its queries and expressions, with names in lower case."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from coordinator.sql.tree.queries import Query
 from shared.errors import ProcessionError
 
 RULES = Rules(expression=expression, value=value, query=query)
-_UNNAMED = ("COMMENT", "NOT", "VERBOSE")
-"""What ANTLR's list leaves out: parts of a column's definition, and a word of ours."""
 
 
 class Cursor(Words):
@@ -19,8 +17,6 @@ class Cursor(Words):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, RULES)
-        self._tried: dict[int, set[str]] = {}
-        """What could have stood at a position and did not: its refusal names that too, as ANTLR's does."""
 
     @property
     def at_end(self) -> bool:
@@ -31,26 +27,6 @@ class Cursor(Words):
         """Steps over all that is left."""
         self.position = len(self.words) - 1
 
-    def settle(self) -> None:
-        """Forgets what else could have stood here."""
-        self._tried.pop(self.position, None)
-
-    def optional(self, *words: str) -> bool:
-        """Steps over the words when they come next, in this order; else remembers the first of them."""
-        if self.accept(*words):
-            return True
-        if self.word != words[0] and words[0] not in _UNNAMED:
-            self._tried.setdefault(self.position, set()).add(f"'{words[0]}'")
-        return False
-
-    def require(self, *words: str) -> str:
-        """Steps over one of the words; raises SYNTAX_ERROR naming all of them."""
-        found = self.word
-        if found not in words or not found:
-            raise self.refuse(*(f"'{word}'" for word in words))
-        self.position += 1
-        return found
-
     def name(self) -> str:
         """The next identifier, lower case as Presto compares names; quoted ones too."""
         if not self.is_identifier():
@@ -60,7 +36,7 @@ class Cursor(Words):
     def qualified_name(self) -> tuple[str, ...]:
         """``a``, ``a.b``, ``a.b.c`` …"""
         parts = [self.name()]
-        while self.optional("."):
+        while self.accept("."):
             parts.append(self.name())
         return tuple(parts)
 
@@ -99,7 +75,7 @@ class Cursor(Words):
         """The query from here to the end of the text."""
         made = self.read_query()
         if not self.at_end:
-            raise self.mismatch(self.expected or END)
+            raise self.mismatch(END)
         return made
 
     def text_to_end(self) -> str:
@@ -112,5 +88,5 @@ class Cursor(Words):
             raise self.refuse("<EOF>")
 
     def refuse(self, *expecting: str) -> ProcessionError:
-        """``mismatched input 'x'. Expecting: …`` at the next word, with what else was tried there."""
-        return self.mismatch((*{*expecting, *self._tried.get(self.position, ())},))
+        """``mismatched input 'x'. Expecting: …`` at the next word."""
+        return self.mismatch(expecting)

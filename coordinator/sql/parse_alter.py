@@ -39,32 +39,31 @@ from shared.spi.grants import Principal
 def parse_alter(cursor: Cursor) -> Statement:
     """An ALTER from its keyword on."""
     location = cursor.location
-    cursor.require("ALTER")
-    if cursor.optional("CATALOG"):
+    cursor.expect("ALTER")
+    if cursor.accept("CATALOG"):
         catalog = cursor.name()
-        cursor.require("SET")
-        cursor.require("PROPERTIES")
+        cursor.expect("SET")
+        cursor.expect("PROPERTIES")
         return AlterCatalog(catalog, _set_properties(cursor), location)
-    match cursor.require("FUNCTION", "MATERIALIZED", "SCHEMA", "TABLE", "VIEW"):
+    match cursor.expect("FUNCTION", "MATERIALIZED", "SCHEMA", "TABLE", "VIEW"):
         case "SCHEMA":
             name = object_name(cursor)
-            if cursor.require("RENAME", "SET") == "SET":
+            if cursor.expect("RENAME", "SET") == "SET":
                 return SetAuthorization("SCHEMA", name, _new_owner(cursor), location)
-            cursor.require("TO")
+            cursor.expect("TO")
             return RenameSchema(name, cursor.name(), location)
         case "VIEW":
             exists = if_exists(cursor)
             name = object_name(cursor)
-            if cursor.require("RENAME", *(() if exists else ("SET",))) == "SET":
+            if cursor.expect("RENAME", *(() if exists else ("SET",))) == "SET":
                 return SetAuthorization("VIEW", name, _new_owner(cursor), location)
-            cursor.require("TO")
+            cursor.expect("TO")
             return RenameView(name, object_name(cursor), exists, location)
         case "MATERIALIZED":
             return parse_alter_materialized_view(cursor, location)
         case "TABLE":
             exists = if_exists(cursor)
             name = object_name(cursor)
-            cursor.settle()
             return _alter_table(cursor, name, exists, location)
         case kind:
             cursor.skip_to_end()
@@ -72,16 +71,16 @@ def parse_alter(cursor: Cursor) -> Statement:
 
 
 def _alter_table(cursor: Cursor, table: Name, exists: bool, location: ErrorLocation) -> Statement:
-    match cursor.require("ADD", "ALTER", "DROP", "EXECUTE", "RENAME", "SET"):
+    match cursor.expect("ADD", "ALTER", "DROP", "EXECUTE", "RENAME", "SET"):
         case "ADD":
             if cursor.word == "CONSTRAINT":
                 cursor.skip_to_end()
                 return OtherStatement("ALTER TABLE ADD CONSTRAINT", location)
-            cursor.require("COLUMN")
+            cursor.expect("COLUMN")
             missing = if_not_exists(cursor)
             return AddColumn(table, column_definition(cursor), exists, missing, location)
         case "DROP":
-            if cursor.require("BRANCH", "COLUMN", "CONSTRAINT", "TAG") != "COLUMN":
+            if cursor.expect("BRANCH", "COLUMN", "CONSTRAINT", "TAG") != "COLUMN":
                 kind = cursor.ahead(-1)
                 cursor.skip_to_end()
                 return OtherStatement(f"ALTER TABLE DROP {kind}", location)
@@ -92,7 +91,7 @@ def _alter_table(cursor: Cursor, table: Name, exists: bool, location: ErrorLocat
         case "SET":
             if not exists and cursor.word == "AUTHORIZATION":
                 return SetAuthorization("TABLE", table, _new_owner(cursor), location)
-            cursor.require("PROPERTIES", *(() if exists else ("AUTHORIZATION",)))
+            cursor.expect("PROPERTIES", *(() if exists else ("AUTHORIZATION",)))
             return SetTableProperties(table, _set_properties(cursor), exists, location)
         case "ALTER":
             return _alter_column(cursor, table, exists, location)
@@ -101,7 +100,7 @@ def _alter_table(cursor: Cursor, table: Name, exists: bool, location: ErrorLocat
 
 
 def _new_owner(cursor: Cursor) -> Principal:
-    cursor.require("AUTHORIZATION")
+    cursor.expect("AUTHORIZATION")
     return parse_principal(cursor)
 
 
@@ -110,42 +109,42 @@ def _set_properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
     if cursor.word == "(":
         return properties(cursor)
     found = [property_assignment(cursor)]
-    while cursor.optional(","):
+    while cursor.accept(","):
         found.append(property_assignment(cursor))
     return tuple(found)
 
 
 def _rename(cursor: Cursor, table: Name, exists: bool, location: ErrorLocation) -> Statement:
-    if cursor.require("COLUMN", "TO") == "TO":
+    if cursor.expect("COLUMN", "TO") == "TO":
         return RenameTable(table, object_name(cursor), exists, location)
     present = if_exists(cursor)
     column = cursor.name()
-    cursor.require("TO")
+    cursor.expect("TO")
     return RenameColumn(table, column, cursor.name(), exists, present, location)
 
 
 def _alter_column(cursor: Cursor, table: Name, exists: bool, location: ErrorLocation) -> AlterColumn:
-    cursor.require("COLUMN")
+    cursor.expect("COLUMN")
     column = cursor.name()
-    if cursor.require("DROP", "SET") == "DROP":
-        cursor.require("NOT")
-        cursor.require("NULL")
+    if cursor.expect("DROP", "SET") == "DROP":
+        cursor.expect("NOT")
+        cursor.expect("NULL")
         return AlterColumn(table, column, None, True, exists, location)
-    if cursor.optional("NOT", "NULL"):
+    if cursor.accept("NOT", "NULL"):
         return AlterColumn(table, column, None, False, exists, location)
-    cursor.require("DATA")
-    cursor.require("TYPE")
+    cursor.expect("DATA")
+    cursor.expect("TYPE")
     return AlterColumn(table, column, column_type(cursor), None, exists, location)
 
 
 def _execute(cursor: Cursor, table: Name, location: ErrorLocation) -> ExecuteTableProcedure:
     procedure = cursor.name()
     arguments: list[CallArgument] = []
-    if cursor.optional("(") and not cursor.optional(")"):
+    if cursor.accept("(") and not cursor.accept(")"):
         arguments.append(read_argument(cursor))
-        while cursor.require(",", ")") == ",":
+        while cursor.expect(",", ")") == ",":
             arguments.append(read_argument(cursor))
-    if not cursor.optional("WHERE"):
+    if not cursor.accept("WHERE"):
         return ExecuteTableProcedure(table, procedure, tuple(arguments), None, "", location)
     begin = cursor.location
     where, text = cursor.expression_with_text()

@@ -10,13 +10,13 @@ from coordinator.sql.statements import Call
 def parse_call(cursor: Cursor) -> Call:
     """A CALL from its keyword on."""
     location = cursor.location
-    cursor.require("CALL")
+    cursor.expect("CALL")
     name = cursor.qualified_name()
-    cursor.require("(")
+    cursor.expect("(")
     arguments: list[CallArgument] = []
-    if not cursor.optional(")"):
+    if not cursor.accept(")"):
         arguments.append(read_argument(cursor))
-        while cursor.require(",", ")") == ",":
+        while cursor.expect(",", ")") == ",":
             arguments.append(read_argument(cursor))
     return Call(name, tuple(arguments), location)
 
@@ -27,6 +27,6 @@ def read_argument(cursor: Cursor) -> CallArgument:
     name = None
     if cursor.ahead(1) == "=>":
         name = cursor.any_name()
-        cursor.require("=>")
+        cursor.expect("=>")
     value, text = cursor.expression_with_text()
     return CallArgument(name, value, text, location)

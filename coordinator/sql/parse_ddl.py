@@ -45,10 +45,10 @@ _DROPPED = ("FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "TABLE", "TEMPORARY", 
 def parse_create(cursor: Cursor) -> Statement:
     """A CREATE from its keyword on."""
     location = cursor.location
-    cursor.require("CREATE")
-    if cursor.optional("CATALOG"):
+    cursor.expect("CREATE")
+    if cursor.accept("CATALOG"):
         return _create_catalog(cursor, location)
-    match cursor.require(*_CREATED):
+    match cursor.expect(*_CREATED):
         case "SCHEMA":
             missing = if_not_exists(cursor)
             return CreateSchema(object_name(cursor), missing, optional_properties(cursor), location)
@@ -57,7 +57,7 @@ def parse_create(cursor: Cursor) -> Statement:
         case "VIEW":
             return _view(cursor, location, or_replace=False)
         case "OR":
-            cursor.require("REPLACE")
+            cursor.expect("REPLACE")
             return _replacing(cursor, location)
         case "MATERIALIZED":
             return parse_create_materialized_view(cursor, location, or_replace=False)
@@ -70,7 +70,7 @@ def parse_create(cursor: Cursor) -> Statement:
 
 
 def _replacing(cursor: Cursor, location: ErrorLocation) -> Statement:
-    match cursor.require("FUNCTION", "MATERIALIZED", "TABLE", "TEMPORARY", "VIEW"):
+    match cursor.expect("FUNCTION", "MATERIALIZED", "TABLE", "TEMPORARY", "VIEW"):
         case "TEMPORARY":
             return parse_create_function(cursor, location, or_replace=True)
         case "VIEW":
@@ -85,7 +85,7 @@ def _create_catalog(cursor: Cursor, location: ErrorLocation) -> CreateCatalog:
     """Trino's; Presto has none, so that errors for other words after CREATE stay as Presto's are."""
     missing = if_not_exists(cursor)
     name = cursor.name()
-    cursor.require("USING")
+    cursor.expect("USING")
     connector = cursor.name()
     _refuse_clauses(cursor, "CREATE", "COMMENT", "AUTHORIZATION")
     return CreateCatalog(name, connector, missing, optional_properties(cursor), location)
@@ -94,7 +94,7 @@ def _create_catalog(cursor: Cursor, location: ErrorLocation) -> CreateCatalog:
 def _drop_catalog(cursor: Cursor, exists: bool, location: ErrorLocation) -> DropCatalog:
     name = cursor.name()
     _refuse_clauses(cursor, "DROP", "CASCADE")
-    cursor.optional("RESTRICT")
+    cursor.accept("RESTRICT")
     return DropCatalog(name, exists, location)
 
 
@@ -119,12 +119,12 @@ def _table(cursor: Cursor, location: ErrorLocation) -> Statement:
         columns = _aliases(cursor)
     comment = optional_comment(cursor)
     given = optional_properties(cursor)
-    cursor.require("AS")
+    cursor.expect("AS")
     query = _query_before_with_data(cursor)
     with_data = True
-    if cursor.optional("WITH"):
-        with_data = not cursor.optional("NO")
-        cursor.require("DATA")
+    if cursor.accept("WITH"):
+        with_data = not cursor.accept("NO")
+        cursor.expect("DATA")
     return CreateTableAs(name, columns, query, missing, with_data, comment, given, location)
 
 
@@ -133,7 +133,7 @@ def _query_before_with_data(cursor: Cursor) -> Query:
         raise cursor.refuse("<query>")
     query = cursor.read_query()
     if not cursor.at_end and cursor.word != "WITH":
-        raise cursor.mismatch(cursor.expected or END)
+        raise cursor.mismatch(END)
     return query
 
 
@@ -146,19 +146,19 @@ def _aliases_follow(cursor: Cursor) -> bool:
 
 
 def _aliases(cursor: Cursor) -> tuple[str, ...]:
-    cursor.require("(")
+    cursor.expect("(")
     names = [cursor.name()]
-    while cursor.require(",", ")") == ",":
+    while cursor.expect(",", ")") == ",":
         names.append(cursor.name())
     return tuple(names)
 
 
 def _table_of_columns(cursor: Cursor, name: tuple[str, ...], missing: bool, location: ErrorLocation) -> CreateTable:
-    cursor.require("(")
+    cursor.expect("(")
     if not cursor.is_identifier() and cursor.word != "LIKE":
         raise cursor.refuse(*(f"'{word}'" for word in _CREATED))  # ANTLR names what could follow CREATE
     elements = [_element(cursor)]
-    while cursor.require(",", ")") == ",":
+    while cursor.expect(",", ")") == ",":
         elements.append(_element(cursor))
     comment = optional_comment(cursor)
     return CreateTable(name, tuple(elements), missing, comment, optional_properties(cursor), location)
@@ -168,21 +168,21 @@ def _element(cursor: Cursor) -> ColumnDefinition | LikeClause:
     if cursor.word != "LIKE":
         return column_definition(cursor)
     location = cursor.location
-    cursor.require("LIKE")
+    cursor.expect("LIKE")
     table = object_name(cursor)
     including = False
     if cursor.word in {"INCLUDING", "EXCLUDING"}:
-        including = cursor.require("INCLUDING", "EXCLUDING") == "INCLUDING"
-        cursor.require("PROPERTIES")
+        including = cursor.expect("INCLUDING", "EXCLUDING") == "INCLUDING"
+        cursor.expect("PROPERTIES")
     return LikeClause(table, including, location)
 
 
 def _view(cursor: Cursor, location: ErrorLocation, *, or_replace: bool) -> CreateView:
     name = object_name(cursor)
     security: Literal["DEFINER", "INVOKER"] | None = None
-    if cursor.optional("SECURITY"):
-        security = cast(Literal["DEFINER", "INVOKER"], cursor.require("DEFINER", "INVOKER"))
-    cursor.require("AS")
+    if cursor.accept("SECURITY"):
+        security = cast(Literal["DEFINER", "INVOKER"], cursor.expect("DEFINER", "INVOKER"))
+    cursor.expect("AS")
     text = cursor.text_to_end()
     return CreateView(name, or_replace, security, text, cursor.query_to_end(), location)
 
@@ -190,16 +190,16 @@ def _view(cursor: Cursor, location: ErrorLocation, *, or_replace: bool) -> Creat
 def parse_drop(cursor: Cursor) -> Statement:
     """A DROP from its keyword on."""
     location = cursor.location
-    cursor.require("DROP")
-    if cursor.optional("CATALOG"):
+    cursor.expect("DROP")
+    if cursor.accept("CATALOG"):
         return _drop_catalog(cursor, if_exists(cursor), location)
-    match cursor.require(*_DROPPED):
+    match cursor.expect(*_DROPPED):
         case "SCHEMA":
             exists = if_exists(cursor)
             name = object_name(cursor)
-            cascade = cursor.optional("CASCADE")
+            cascade = cursor.accept("CASCADE")
             if not cascade:
-                cursor.optional("RESTRICT")
+                cursor.accept("RESTRICT")
             return DropSchema(name, exists, cascade, location)
         case "TABLE":
             exists = if_exists(cursor)
@@ -220,25 +220,25 @@ def parse_drop(cursor: Cursor) -> Statement:
 def parse_truncate(cursor: Cursor) -> TruncateTable:
     """``TRUNCATE TABLE name``."""
     location = cursor.location
-    cursor.require("TRUNCATE")
-    cursor.require("TABLE")
+    cursor.expect("TRUNCATE")
+    cursor.expect("TABLE")
     return TruncateTable(object_name(cursor), location)
 
 
 def parse_comment(cursor: Cursor) -> CommentOn:
     """``COMMENT ON TABLE|VIEW|COLUMN name IS 'text' | NULL``."""
     location = cursor.location
-    cursor.require("COMMENT")
-    cursor.require("ON")
-    kind = cast(Literal["TABLE", "VIEW", "COLUMN"], cursor.require("COLUMN", "TABLE", "VIEW"))
+    cursor.expect("COMMENT")
+    cursor.expect("ON")
+    kind = cast(Literal["TABLE", "VIEW", "COLUMN"], cursor.expect("COLUMN", "TABLE", "VIEW"))
     name = cursor.qualified_name()
-    cursor.require("IS")
-    text = None if cursor.optional("NULL") else cursor.text_of_string()
+    cursor.expect("IS")
+    text = None if cursor.accept("NULL") else cursor.text_of_string()
     return CommentOn(kind, name, text, location)
 
 
 def parse_analyze(cursor: Cursor) -> Analyze:
     """``ANALYZE name [WITH (…)]``."""
     location = cursor.location
-    cursor.require("ANALYZE")
+    cursor.expect("ANALYZE")
     return Analyze(object_name(cursor), optional_properties(cursor), location)

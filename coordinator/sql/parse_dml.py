@@ -26,19 +26,18 @@ def _target(cursor: Cursor) -> Name:
 def parse_insert(cursor: Cursor) -> Insert:
     """``INSERT INTO name [(column, …)] query``."""
     location = cursor.location
-    cursor.require("INSERT")
-    cursor.require("INTO")
+    cursor.expect("INSERT")
+    cursor.expect("INTO")
     name = _target(cursor)
-    cursor.settle()
     columns: tuple[str, ...] | None = None
     places: list[ErrorLocation] = []
     if cursor.word == "(" and cursor.ahead(1) not in {*_QUERY, "("}:
-        cursor.require("(")
+        cursor.expect("(")
         names: list[str] = []
         while True:
             places.append(cursor.location)
             names.append(cursor.name())
-            if cursor.require(",", ")") == ")":
+            if cursor.expect(",", ")") == ")":
                 break
         columns = tuple(names)
     return Insert(name, columns, tuple(places), cursor.query_to_end(), location)
@@ -47,21 +46,21 @@ def parse_insert(cursor: Cursor) -> Insert:
 def parse_delete(cursor: Cursor) -> Delete:
     """``DELETE FROM name [WHERE predicate]``."""
     location = cursor.location
-    cursor.require("DELETE")
-    cursor.require("FROM")
+    cursor.expect("DELETE")
+    cursor.expect("FROM")
     name = _target(cursor)
-    where = cursor.read_expression() if cursor.optional("WHERE") else None
+    where = cursor.read_expression() if cursor.accept("WHERE") else None
     return Delete(name, where, location)
 
 
 def parse_update(cursor: Cursor) -> Update:
     """``UPDATE name SET column = expression, … [WHERE predicate]``."""
     location = cursor.location
-    cursor.require("UPDATE")
+    cursor.expect("UPDATE")
     name = _target(cursor)
-    cursor.require("SET")
+    cursor.expect("SET")
     assignments = _assignments(cursor)
-    where = cursor.read_expression() if cursor.optional("WHERE") else None
+    where = cursor.read_expression() if cursor.accept("WHERE") else None
     return Update(name, None, assignments, where, location)
 
 
@@ -70,27 +69,26 @@ def _assignments(cursor: Cursor) -> tuple[ColumnValue, ...]:
     while True:
         location = cursor.location
         column = cursor.name()
-        if cursor.optional("."):
+        if cursor.accept("."):
             column = cursor.name()  # an alias of the target before the name
-        cursor.settle()
-        cursor.require("=")
+        cursor.expect("=")
         found.append(ColumnValue(column, cursor.read_expression(), location))
-        if not cursor.optional(","):
+        if not cursor.accept(","):
             return tuple(found)
 
 
 def parse_merge(cursor: Cursor) -> Merge:
     """``MERGE INTO name [alias] USING relation ON predicate WHEN …``."""
     location = cursor.location
-    cursor.require("MERGE")
-    cursor.require("INTO")
+    cursor.expect("MERGE")
+    cursor.expect("INTO")
     name = _target(cursor)
     alias = None
-    if cursor.optional("AS") or cursor.word != "USING":
+    if cursor.accept("AS") or cursor.word != "USING":
         alias = cursor.name()
-    cursor.require("USING")
+    cursor.expect("USING")
     source = _source(cursor)
-    cursor.require("ON")
+    cursor.expect("ON")
     on = cursor.read_expression()
     cases = [_case(cursor)]
     while not cursor.at_end:
@@ -103,38 +101,38 @@ def _source(cursor: Cursor) -> Relation:
         raise cursor.refuse("<relation>")
     made = relation(cursor)
     if cursor.word != "ON":
-        raise cursor.mismatch(("'ON'", *(e for e in cursor.expected if e != "<EOF>")))
+        raise cursor.mismatch(("'ON'",))
     return made
 
 
 def _case(cursor: Cursor) -> MergeCase:
     location = cursor.location
-    cursor.require("WHEN")
-    matched = cursor.require("MATCHED", "NOT") == "MATCHED"
+    cursor.expect("WHEN")
+    matched = cursor.expect("MATCHED", "NOT") == "MATCHED"
     if not matched:
-        cursor.require("MATCHED")
-    condition = cursor.read_expression() if cursor.optional("AND") else None
-    cursor.require("THEN")
+        cursor.expect("MATCHED")
+    condition = cursor.read_expression() if cursor.accept("AND") else None
+    cursor.expect("THEN")
     if not matched:
         return _insert_case(cursor, condition, location)
-    if cursor.require("DELETE", "UPDATE") == "DELETE":
+    if cursor.expect("DELETE", "UPDATE") == "DELETE":
         return MergeCase(True, "DELETE", condition, (), (), (), location)
-    cursor.require("SET")
+    cursor.expect("SET")
     return MergeCase(True, "UPDATE", condition, _assignments(cursor), (), (), location)
 
 
 def _insert_case(cursor: Cursor, condition: Expression | None, location: ErrorLocation) -> MergeCase:
-    cursor.require("INSERT")
+    cursor.expect("INSERT")
     columns: list[str] = []
-    if cursor.optional("("):
+    if cursor.accept("("):
         while True:
             name = cursor.qualified_name()
             columns.append(name[-1])
-            if cursor.require(",", ")") == ")":
+            if cursor.expect(",", ")") == ")":
                 break
-    cursor.require("VALUES")
-    cursor.require("(")
+    cursor.expect("VALUES")
+    cursor.expect("(")
     values = [cursor.read_expression()]
-    while cursor.require(",", ")") == ",":
+    while cursor.expect(",", ")") == ",":
         values.append(cursor.read_expression())
     return MergeCase(False, "INSERT", condition, (), tuple(columns), tuple(values), location)

@@ -16,19 +16,19 @@ Option = TypeVar("Option", bound=Enum)
 def parse_explain(cursor: Cursor, parse: Callable[[Cursor], Statement]) -> Explain:
     """An EXPLAIN from its keyword on; ``parse`` reads the explained statement."""
     location = cursor.location
-    cursor.require("EXPLAIN")
-    analyze = cursor.optional("ANALYZE")
-    verbose = cursor.optional("VERBOSE")
+    cursor.expect("EXPLAIN")
+    analyze = cursor.accept("ANALYZE")
+    verbose = cursor.accept("VERBOSE")
     explain_type: ExplainType | None = None
     explain_format: ExplainFormat | None = None
     if cursor.word == "(" and cursor.ahead(1) in {"TYPE", "FORMAT"}:
-        cursor.require("(")
+        cursor.expect("(")
         while True:
-            if cursor.require("FORMAT", "TYPE") == "TYPE":
+            if cursor.expect("FORMAT", "TYPE") == "TYPE":
                 explain_type = _option(cursor, ExplainType, explain_type)
             else:
                 explain_format = _option(cursor, ExplainFormat, explain_format)
-            if cursor.require(",", ")") == ")":
+            if cursor.expect(",", ")") == ")":
                 break
     text = cursor.text_to_end()
     statement = parse(cursor)
@@ -51,7 +51,7 @@ def _default_format(explain_type: ExplainType | None) -> ExplainFormat:
 def _option(cursor: Cursor, type_: type[Option], previous: Option | None) -> Option:
     location = cursor.location
     names = {option.name: option for option in type_}
-    option = names[cursor.require(*sorted(names))]
+    option = names[cursor.expect(*sorted(names))]
     if previous is not None and previous is not option:
         message = f"EXPLAIN {type_.__name__.removeprefix('Explain').upper()} is given twice"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)

@@ -17,16 +17,15 @@ _BODIES = ("RETURN", "EXTERNAL")
 
 def parse_create_function(cursor: Cursor, location: ErrorLocation, *, or_replace: bool) -> CreateTemporaryFunction:
     """From the word FUNCTION on."""
-    cursor.require("FUNCTION")
+    cursor.expect("FUNCTION")
     name = cursor.qualified_name()
-    cursor.settle()
     parameters = _listed(cursor, _parameter)
-    cursor.require("RETURNS")
+    cursor.expect("RETURNS")
     place = cursor.location
     result = column_type(cursor, *_CHARACTERISTICS, *_BODIES)
     comment = optional_comment(cursor) or ""
     deterministic, null_on_null = _characteristics(cursor)
-    if cursor.require(*_BODIES) == "EXTERNAL":
+    if cursor.expect(*_BODIES) == "EXTERNAL":
         message = "External functions are not supported"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=location)
     body, text = cursor.expression_with_text()
@@ -40,7 +39,7 @@ def parse_create_function(cursor: Cursor, location: ErrorLocation, *, or_replace
 
 def parse_drop_function(cursor: Cursor, location: ErrorLocation) -> DropTemporaryFunction:
     """From the word FUNCTION on."""
-    cursor.require("FUNCTION")
+    cursor.expect("FUNCTION")
     exists = if_exists(cursor)
     name = cursor.qualified_name()
     types = _listed(cursor, column_type) if cursor.word == "(" else None
@@ -54,11 +53,11 @@ def _parameter(cursor: Cursor) -> ParameterDeclaration:
 
 def _listed(cursor: Cursor, read: Callable[[Cursor], Item]) -> tuple[Item, ...]:
     """``(item, …)``, or nothing between the parentheses."""
-    cursor.require("(")
-    if cursor.optional(")"):
+    cursor.expect("(")
+    if cursor.accept(")"):
         return ()
     found = [read(cursor)]
-    while cursor.require(",", ")") == ",":
+    while cursor.expect(",", ")") == ",":
         found.append(read(cursor))
     return tuple(found)
 

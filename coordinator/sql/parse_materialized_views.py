@@ -34,21 +34,21 @@ def parse_create_materialized_view(
     cursor: Cursor, location: ErrorLocation, *, or_replace: bool
 ) -> CreateMaterializedView:
     """From VIEW on."""
-    cursor.require("VIEW")
+    cursor.expect("VIEW")
     missing = if_not_exists(cursor)
     name = object_name(cursor)
     grace: Expression | None = None
     when_stale: Literal["INLINE", "FAIL"] | None = None
-    if cursor.optional("GRACE", "PERIOD"):
+    if cursor.accept("GRACE", "PERIOD"):
         grace = cursor.read_expression()
-    if cursor.optional("WHEN", "STALE"):
-        when_stale = cast(Literal["INLINE", "FAIL"], cursor.require("FAIL", "INLINE"))
+    if cursor.accept("WHEN", "STALE"):
+        when_stale = cast(Literal["INLINE", "FAIL"], cursor.expect("FAIL", "INLINE"))
     comment = optional_comment(cursor)
     security: Literal["DEFINER", "INVOKER"] | None = None
-    if cursor.optional("SECURITY"):
-        security = cast(Literal["DEFINER", "INVOKER"], cursor.require("DEFINER", "INVOKER"))
+    if cursor.accept("SECURITY"):
+        security = cast(Literal["DEFINER", "INVOKER"], cursor.expect("DEFINER", "INVOKER"))
     given = optional_properties(cursor)
-    cursor.require("AS")
+    cursor.expect("AS")
     start = cursor.location
     text = cursor.text_to_end()
     return CreateMaterializedView(
@@ -70,11 +70,11 @@ def parse_create_materialized_view(
 def parse_refresh(cursor: Cursor) -> RefreshMaterializedView:
     """``REFRESH MATERIALIZED VIEW name [WHERE …]``."""
     location = cursor.location
-    cursor.require("REFRESH")
-    cursor.require("MATERIALIZED")
-    cursor.require("VIEW")
+    cursor.expect("REFRESH")
+    cursor.expect("MATERIALIZED")
+    cursor.expect("VIEW")
     name = object_name(cursor)
-    filtered = cursor.optional("WHERE")
+    filtered = cursor.accept("WHERE")
     if filtered:
         cursor.read_expression()
     return RefreshMaterializedView(name, filtered, location)
@@ -82,21 +82,20 @@ def parse_refresh(cursor: Cursor) -> RefreshMaterializedView:
 
 def parse_drop_materialized_view(cursor: Cursor, location: ErrorLocation) -> DropMaterializedView:
     """From VIEW on."""
-    cursor.require("VIEW")
+    cursor.expect("VIEW")
     exists = if_exists(cursor)
     return DropMaterializedView(object_name(cursor), exists, location)
 
 
 def parse_alter_materialized_view(cursor: Cursor, location: ErrorLocation) -> Statement:
     """From VIEW on: RENAME TO, SET PROPERTIES, SET AUTHORIZATION."""
-    cursor.require("VIEW")
+    cursor.expect("VIEW")
     exists = if_exists(cursor)
     name = object_name(cursor)
-    cursor.settle()
-    if cursor.require("RENAME", "SET") == "RENAME":
-        cursor.require("TO")
+    if cursor.expect("RENAME", "SET") == "RENAME":
+        cursor.expect("TO")
         return RenameMaterializedView(name, object_name(cursor), exists, location)
-    if cursor.require("AUTHORIZATION", "PROPERTIES") == "AUTHORIZATION":
+    if cursor.expect("AUTHORIZATION", "PROPERTIES") == "AUTHORIZATION":
         return SetAuthorization("VIEW", name, parse_principal(cursor), location)
     return SetMaterializedViewProperties(name, _assignments(cursor), exists, location)
 
@@ -106,12 +105,12 @@ def _assignments(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
     if cursor.word == "(":
         return properties(cursor)
     found = [property_assignment(cursor)]
-    while cursor.optional(","):
+    while cursor.accept(","):
         found.append(property_assignment(cursor))
     return tuple(found)
 
 
 def parse_show_create_materialized_view(cursor: Cursor, location: ErrorLocation) -> ShowCreateMaterializedView:
     """From VIEW on."""
-    cursor.require("VIEW")
+    cursor.expect("VIEW")
     return ShowCreateMaterializedView(object_name(cursor), location)

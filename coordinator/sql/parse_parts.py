@@ -11,12 +11,12 @@ _MOST_PARTS = 3
 
 def if_exists(cursor: Cursor) -> bool:
     """Steps over ``IF EXISTS`` when it comes next."""
-    return cursor.optional("IF", "EXISTS")
+    return cursor.accept("IF", "EXISTS")
 
 
 def if_not_exists(cursor: Cursor) -> bool:
     """Steps over ``IF NOT EXISTS`` when it comes next."""
-    return cursor.optional("IF", "NOT", "EXISTS")
+    return cursor.accept("IF", "NOT", "EXISTS")
 
 
 def object_name(cursor: Cursor) -> Name:
@@ -31,20 +31,20 @@ def object_name(cursor: Cursor) -> Name:
 
 def optional_comment(cursor: Cursor) -> str | None:
     """``COMMENT 'text'`` when it comes next."""
-    return cursor.text_of_string() if cursor.optional("COMMENT") else None
+    return cursor.text_of_string() if cursor.accept("COMMENT") else None
 
 
 def optional_properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
     """``WITH (name = expression, …)`` when it comes next."""
     if cursor.word == "WITH" and cursor.ahead(1) == "(":
-        cursor.require("WITH")
+        cursor.expect("WITH")
         return properties(cursor)
     return ()
 
 
 def properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
     """``(name = expression, …)``; raises SYNTAX_ERROR for a name given twice."""
-    cursor.require("(")
+    cursor.expect("(")
     found: list[PropertyAssignment] = []
     while True:
         made = property_assignment(cursor)
@@ -52,7 +52,7 @@ def properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
             message = f"Duplicate property: {made.name}"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=made.location)
         found.append(made)
-        if cursor.require(",", ")") == ")":
+        if cursor.expect(",", ")") == ")":
             return tuple(found)
 
 
@@ -60,8 +60,7 @@ def property_assignment(cursor: Cursor) -> PropertyAssignment:
     """``name = expression``."""
     location = cursor.location
     name = ".".join(cursor.qualified_name())
-    cursor.settle()
-    cursor.require("=")
+    cursor.expect("=")
     value, text = cursor.expression_with_text()
     return PropertyAssignment(name, value, text, location)
 
@@ -71,7 +70,7 @@ def column_definition(cursor: Cursor) -> ColumnDefinition:
     location = cursor.location
     name = cursor.name()
     type_text = column_type(cursor)
-    nullable = not cursor.optional("NOT", "NULL")
+    nullable = not cursor.accept("NOT", "NULL")
     comment = optional_comment(cursor)
     return ColumnDefinition(name, type_text, location, nullable, comment, optional_properties(cursor))
 

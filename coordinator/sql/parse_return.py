@@ -12,7 +12,7 @@ def parse_return(text: str) -> Expression:
     """The expression; raises a located SYNTAX_ERROR for anything else."""
     cursor = Cursor(text)
     try:
-        cursor.require("RETURN")
+        cursor.expect("RETURN")
         made = cursor.read_expression()
         cursor.end()
     except RecursionError as error:

@@ -26,9 +26,9 @@ TIME_ZONE_PROPERTY = "time_zone_id"
 def parse_prepare(cursor: Cursor, parse: Callable[[Cursor], Statement]) -> Prepare:
     """``PREPARE name FROM statement``; the statement's text is kept as written."""
     location = cursor.location
-    cursor.require("PREPARE")
+    cursor.expect("PREPARE")
     name = cursor.name()
-    cursor.require("FROM")
+    cursor.expect("FROM")
     text = cursor.text_to_end()
     statement = parse(cursor)
     if isinstance(statement, Prepare | Execute | ExecuteImmediate | Deallocate):
@@ -42,55 +42,55 @@ def parse_prepare(cursor: Cursor, parse: Callable[[Cursor], Statement]) -> Prepa
 def parse_execute(cursor: Cursor) -> Statement:
     """``EXECUTE name [USING …]`` and ``EXECUTE IMMEDIATE 'text' [USING …]``."""
     location = cursor.location
-    cursor.require("EXECUTE")
+    cursor.expect("EXECUTE")
     if cursor.word == "IMMEDIATE" and cursor.ahead(1) not in {"USING", ""}:
         raise _after_immediate(cursor)
     if cursor.word == "IMMEDIATE" and cursor.kind_ahead(1) not in ("end", "word"):
-        cursor.require("IMMEDIATE")
+        cursor.expect("IMMEDIATE")
         return ExecuteImmediate(cursor.text_of_string(), _using(cursor), location)
     return Execute(cursor.name(), _using(cursor), location)
 
 
 def _after_immediate(cursor: Cursor) -> ProcessionError:
-    cursor.require("IMMEDIATE")
+    cursor.expect("IMMEDIATE")
     return cursor.refuse("<string>")
 
 
 def _using(cursor: Cursor) -> tuple[str, ...]:
     if cursor.at_end:
         return ()
-    cursor.require("USING")
+    cursor.expect("USING")
     parameters = [cursor.expression_with_text()[1]]
-    while cursor.optional(","):
+    while cursor.accept(","):
         parameters.append(cursor.expression_with_text()[1])
     return tuple(parameters)
 
 
 def parse_deallocate(cursor: Cursor) -> Deallocate:
     """``DEALLOCATE PREPARE name``."""
-    cursor.require("DEALLOCATE")
-    cursor.require("PREPARE")
+    cursor.expect("DEALLOCATE")
+    cursor.expect("PREPARE")
     return Deallocate(cursor.name())
 
 
 def parse_set(cursor: Cursor) -> Statement:
     """``SET SESSION [catalog.]name = value``, SET ROLE, and Trino's SET TIME ZONE, which sets a property there too."""
     location = cursor.location
-    cursor.require("SET")
-    match cursor.require("ROLE", "SESSION", "TIME"):
+    cursor.expect("SET")
+    match cursor.expect("ROLE", "SESSION", "TIME"):
         case "ROLE":
             return parse_set_role(cursor, location)
         case "TIME":
             return _set_time_zone(cursor, location)
     name = _property_name(cursor)
-    cursor.require("=")
+    cursor.expect("=")
     return SetSession(name, cursor.read_expression(), location)
 
 
 def _set_time_zone(cursor: Cursor, location: ErrorLocation) -> SetSession | ResetSession:
     """``ZONE LOCAL``, that of the client, or ``ZONE 'name or offset'``."""
-    cursor.require("ZONE")
-    if cursor.optional("LOCAL"):
+    cursor.expect("ZONE")
+    if cursor.accept("LOCAL"):
         return ResetSession((TIME_ZONE_PROPERTY,), location)
     return SetSession((TIME_ZONE_PROPERTY,), cursor.read_expression(), location)
 
@@ -98,8 +98,8 @@ def _set_time_zone(cursor: Cursor, location: ErrorLocation) -> SetSession | Rese
 def parse_reset(cursor: Cursor) -> ResetSession:
     """``RESET SESSION [catalog.]name``."""
     location = cursor.location
-    cursor.require("RESET")
-    cursor.require("SESSION")
+    cursor.expect("RESET")
+    cursor.expect("SESSION")
     return ResetSession(_property_name(cursor), location)
 
 
@@ -115,33 +115,33 @@ def _property_name(cursor: Cursor) -> tuple[str, ...]:
 def parse_use(cursor: Cursor) -> Use:
     """``USE schema`` or ``USE catalog.schema``."""
     location = cursor.location
-    cursor.require("USE")
+    cursor.expect("USE")
     first = cursor.name()
-    if cursor.optional("."):
+    if cursor.accept("."):
         return Use(first, cursor.name(), location)
     return Use(None, first, location)
 
 
 def parse_start_transaction(cursor: Cursor) -> StartTransaction:
     """``START TRANSACTION [ISOLATION LEVEL …] [, READ ONLY | READ WRITE]``."""
-    cursor.require("START")
-    cursor.require("TRANSACTION")
+    cursor.expect("START")
+    cursor.expect("TRANSACTION")
     isolation: str | None = None
     read_only: bool | None = None
     while not cursor.at_end:
-        if cursor.require("ISOLATION", "READ") == "ISOLATION":
-            cursor.require("LEVEL")
+        if cursor.expect("ISOLATION", "READ") == "ISOLATION":
+            cursor.expect("LEVEL")
             isolation = _isolation(cursor)
         else:
-            read_only = cursor.require("ONLY", "WRITE") == "ONLY"
+            read_only = cursor.expect("ONLY", "WRITE") == "ONLY"
         if not cursor.at_end:
-            cursor.require(",")
+            cursor.expect(",")
     return StartTransaction(isolation, read_only)
 
 
 def _isolation(cursor: Cursor) -> str:
-    first = cursor.require("READ", "REPEATABLE", "SERIALIZABLE")
+    first = cursor.expect("READ", "REPEATABLE", "SERIALIZABLE")
     if first == "SERIALIZABLE":
         return first
-    second = cursor.require("COMMITTED", "UNCOMMITTED") if first == "READ" else cursor.require("READ")
+    second = cursor.expect("COMMITTED", "UNCOMMITTED") if first == "READ" else cursor.expect("READ")
     return f"{first} {second}"

@@ -35,8 +35,8 @@ _CREATED = ("FUNCTION", "MATERIALIZED", "SCHEMA", "TABLE", "VIEW")
 def parse_show(cursor: Cursor) -> Statement:  # noqa: C901 - one case a kind
     """A SHOW from its keyword on."""
     location = cursor.location
-    cursor.require("SHOW")
-    match cursor.require(*_SHOWN):
+    cursor.expect("SHOW")
+    match cursor.expect(*_SHOWN):
         case "CATALOGS":
             return ShowCatalogs(_like(cursor))
         case "SCHEMAS":
@@ -49,7 +49,7 @@ def parse_show(cursor: Cursor) -> Statement:  # noqa: C901 - one case a kind
                 raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
             return ShowTables(schema, _like(cursor), location)
         case "COLUMNS":
-            cursor.require("FROM", "IN")
+            cursor.expect("FROM", "IN")
             return ShowColumns(cursor.qualified_name(), location)
         case "FUNCTIONS":
             return ShowFunctions(_like(cursor))
@@ -60,7 +60,7 @@ def parse_show(cursor: Cursor) -> Statement:  # noqa: C901 - one case a kind
         case "STATS":
             return _show_stats(cursor, location)
         case "CURRENT":
-            cursor.require("ROLES")
+            cursor.expect("ROLES")
             return parse_show_roles(cursor, location, current=True)
         case "ROLES":
             return parse_show_roles(cursor, location, current=False)
@@ -73,7 +73,7 @@ def parse_show(cursor: Cursor) -> Statement:  # noqa: C901 - one case a kind
 def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
     if cursor.word not in _CREATED:
         raise cursor.refuse(*(f"'{word}'" for word in _SHOWN))
-    match cursor.require(*_CREATED):
+    match cursor.expect(*_CREATED):
         case "TABLE":
             return ShowCreateTable(cursor.qualified_name(), location)
         case "VIEW":
@@ -90,8 +90,8 @@ def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
 def _show_stats(cursor: Cursor, location: ErrorLocation) -> ShowStats:
     if cursor.word != "FOR":
         raise cursor.refuse(*(f"'{word}'" for word in _SHOWN))
-    cursor.require("FOR")
-    if not cursor.optional("("):
+    cursor.expect("FOR")
+    if not cursor.accept("("):
         return ShowStats(object_name(cursor), None, location)
     query = cursor.read_query()
     cursor.expect(")")
@@ -101,20 +101,20 @@ def _show_stats(cursor: Cursor, location: ErrorLocation) -> ShowStats:
 def parse_describe(cursor: Cursor) -> Statement:
     """``DESCRIBE t``, ``DESCRIBE INPUT name``, ``DESCRIBE OUTPUT name``."""
     location = cursor.location
-    cursor.require("DESC", "DESCRIBE")
+    cursor.expect("DESC", "DESCRIBE")
     if cursor.word in {"INPUT", "OUTPUT"} and cursor.kind_ahead(1) != "end" and cursor.ahead(1) != ".":
-        input_wanted = cursor.require("INPUT", "OUTPUT") == "INPUT"
+        input_wanted = cursor.expect("INPUT", "OUTPUT") == "INPUT"
         name = cursor.name()
         return DescribeInput(name, location) if input_wanted else DescribeOutput(name, location)
     return ShowColumns(cursor.qualified_name(), location)
 
 
 def _from(cursor: Cursor) -> bool:
-    return cursor.optional("FROM") or cursor.optional("IN")
+    return cursor.accept("FROM") or cursor.accept("IN")
 
 
 def _like(cursor: Cursor) -> Like | None:
-    if not cursor.optional("LIKE"):
+    if not cursor.accept("LIKE"):
         return None
     pattern = cursor.text_of_string()
-    return Like(pattern, cursor.text_of_string() if cursor.optional("ESCAPE") else None)
+    return Like(pattern, cursor.text_of_string() if cursor.accept("ESCAPE") else None)

@@ -64,8 +64,8 @@ def parse(cursor: Cursor) -> Statement:
 
 
 def _parse_transaction_end(cursor: Cursor) -> Statement:
-    word = cursor.require("COMMIT", "ROLLBACK")
-    cursor.optional("WORK")
+    word = cursor.expect("COMMIT", "ROLLBACK")
+    cursor.accept("WORK")
     return Commit() if word == "COMMIT" else Rollback()
 
 

@@ -38,5 +38,5 @@ def _parse(text: str, rule: Callable[[Words], Tree]) -> Tree:
     except RecursionError as error:
         raise too_large(ErrorLocation(1, 1)) from error
     if words.kind != "end":
-        raise words.mismatch(words.expected or END)
+        raise words.mismatch(END)
     return made

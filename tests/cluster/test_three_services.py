@@ -16,7 +16,7 @@ from tests.e2e.service import Service, start_service
 pytestmark = [pytest.mark.slow, pytest.mark.full("two coordinators and the end of one: test_two_services.py")]
 NAMES = ("one", "two", "three")
 OF_THE_LOST = ("REMOTE_HOST_GONE", "RemoteProtocolError", "ReadError")
-"""What clients see of a statement whose coordinator is gone: the first may be sent again, others may have been taken."""
+"""What clients see of a statement whose coordinator is gone; the first one may be sent again."""
 
 
 def until(done: Callable[[], bool], seconds: float = 30) -> None:

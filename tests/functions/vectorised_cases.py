@@ -168,7 +168,7 @@ CASTS = (
     *(f"try_cast(i AS {kind})" for kind in ("varchar", "decimal(10,0)", "decimal(18,2)", "boolean", "double",
     "varchar(25)")),
     "try_cast(d AS decimal(12,2))", "try_cast(d AS decimal(38,10))", "try_cast(r AS decimal(12,3))",
-    "try_cast(d AS real)",
+    "try_cast(d AS real)", "CAST(try_cast(d AS decimal(12,2)) AS double)",
     "try_cast(q AS varchar)", "try_cast(b AS varchar)", "try_cast(b AS integer)", "try_cast(b AS double)",
     "CAST(x AS varchar)",
     "CAST(m AS varchar)", "CAST(z AS varchar)", "CAST(m AS date)", "CAST(x AS timestamp)", "CAST(z AS date)",

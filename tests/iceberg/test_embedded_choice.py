@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark
 from shared.errors import ProcessionError
 from tests.iceberg.embedded_reader import Reader, numbered, tuples
+
+ZONED = pa.table({"id": [1], "moments": pa.array([[]], pa.list_(pa.timestamp("us", "UTC")))})
 
 
 def test_spark_reads_what_is_beyond(reader: Reader, lake: Any) -> None:
@@ -26,7 +29,9 @@ def test_spark_reads_what_is_beyond(reader: Reader, lake: Any) -> None:
     on_spark_alone = "SELECT levenshtein_distance(name, 'n') FROM t"
     assert isinstance(reader.work(on_spark_alone, embedded_engine_max_program_rows="2000"), RunLocally)
     assert isinstance(reader.work(on_spark_alone, embedded_engine_max_program_rows="1999"), RunOnSpark)
-    assert isinstance(reader.work('SELECT "$deleted" FROM t'), RunOnSpark)
+    assert isinstance(reader.work('SELECT "$deleted" FROM t'), RunLocally)
+    lake.create("zoned", [ZONED])
+    assert isinstance(reader.work("SELECT moments FROM zoned"), RunOnSpark)
 
 
 def test_programs_for_some_rows_alone_are_no_reason_for_spark(reader: Reader, lake: Any) -> None:
@@ -37,16 +42,15 @@ def test_programs_for_some_rows_alone_are_no_reason_for_spark(reader: Reader, la
 
 
 def test_what_the_embedded_engine_cannot_read_is_told(reader: Reader, lake: Any) -> None:
-    lake.create("t", [numbered(0, 10)])
-    with pytest.raises(
-        ProcessionError, match=r"The embedded engine cannot run this query: lab\.db\.t .*it reads \$deleted"
-    ):
-        reader.work('SELECT "$deleted" FROM t', engine="embedded")
+    lake.create("t", [ZONED])
+    why = "column moments is of type list<timestamptz>"
+    with pytest.raises(ProcessionError, match=rf"The embedded engine cannot run this query: lab\.db\.t .*{why}"):
+        reader.work("SELECT moments FROM t", engine="embedded")
     text = str(reader.work("EXPLAIN SELECT id FROM t").rows[0][0])
     assert "the embedded engine runs it: it reads " in text
-    assert "in 10 rows of 1 files" in text
-    text = str(reader.work('EXPLAIN SELECT "$deleted" FROM t').rows[0][0])
-    assert "Spark runs it: lab.db.t is read by Spark alone: it reads $deleted" in text
+    assert "in 1 rows of 1 files" in text
+    text = str(reader.work("EXPLAIN SELECT moments FROM t").rows[0][0])
+    assert f"Spark runs it: lab.db.t is read by Spark alone: {why}" in text
 
 
 @pytest.mark.parametrize(

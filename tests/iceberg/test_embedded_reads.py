@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import DoubleType, LongType, StringType
 
@@ -30,6 +31,20 @@ def test_rows_are_those_that_iceberg_java_read(java_reader: Any, java_rows: Any,
     assert java_rows.found(found) == expected
     counted = reader.rows(f"SELECT count(*) FROM {name}")
     assert counted.to_pylist() == [{"count": sum(expected.values())}]
+
+
+@pytest.mark.parametrize("name", ["v2_posdel", "v2_posdel_part", "v3_dv", "v2_eqdel", "v2_eqdel_part", "v3_eqdel"])
+def test_deleted_rows_come_where_a_query_asks_for_them(java_reader: Any, java_rows: Any, name: str) -> None:
+    """What is not deleted is what Iceberg Java read, and all together what the files hold."""
+    reader, home = java_reader
+    found = reader.rows(f'SELECT * FROM {name} WHERE NOT "$deleted"')
+    expected = java_rows.expected(home, name, found.schema)
+    assert java_rows.found(found) == expected
+    counts = dict(tuples(reader, f'SELECT "$deleted", count(*) FROM {name} GROUP BY 1'))
+    files = reader.scan(reader.work(f'SELECT "$deleted" FROM {name}', engine="embedded")).task.inputs
+    stored = sum(pq.read_metadata(item.path.removeprefix("file://")).num_rows for item in files)
+    assert counts == {False: sum(expected.values()), True: stored - sum(expected.values())}
+    assert counts[True] > 0
 
 
 def test_a_column_that_is_named_like_the_path_is_the_tables_own(reader: Reader, lake: Any) -> None:

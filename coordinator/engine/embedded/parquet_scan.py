@@ -17,7 +17,7 @@ from coordinator.kernels.cache import FOOTERS
 from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
-from coordinator.kernels.lineage import LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
+from coordinator.kernels.lineage import DELETED, LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
 from coordinator.kernels.schema import FieldJson, arrow_type, field_id
 from coordinator.kernels.storage import is_local, normalize, resolve
 from coordinator.kernels.tasks import Input
@@ -142,10 +142,10 @@ def _names(item: Input, scan: FileScan) -> Names | None:
 
 def _name(stored: Any, field: FieldJson, item: Input) -> str | None:
     """What the file calls the column; None for one that it lacks and that is NULL then."""
+    if field["id"] in (ROW_ID, LAST_UPDATED, DELETED):
+        return _OTHERWISE
     if field["id"] in NEVER_STORED:
         return None
-    if field["id"] in (ROW_ID, LAST_UPDATED):
-        return _OTHERWISE
     if stored is not None:
         return str(stored.name) if _widens(_plain_type(stored.type), arrow_type(field["type"])) else _OTHERWISE
     filled = str(field["id"]) in item.constants or field.get("initial-default") is not None

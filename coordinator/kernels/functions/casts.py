@@ -167,6 +167,8 @@ def _integer(source: Type, target: Type, zone: tzinfo) -> Convert:
 def _double(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> float:
         number = parse_double(value) if isinstance(value, str) else float(value)
+        if isinstance(value, Decimal):
+            number = number or 0.0  # Presto's decimals have no negative zero
         return single(number) if target.base == "real" else number
 
     return convert
@@ -188,7 +190,7 @@ def _decimal(source: Type, target: Type, zone: tzinfo) -> Convert:
             if isinstance(value, Decimal):
                 raise bad_cast(f"Cannot cast DECIMAL '{value:f}' to DECIMAL({precision}, {scale})")
             raise ValueError(value)
-        return rounded
+        return rounded or abs(rounded)
 
     return convert
 

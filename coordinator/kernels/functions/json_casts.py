@@ -46,6 +46,27 @@ def parsed(text: str) -> object:
     return json.loads(text, parse_float=Number, parse_constant=refuse)
 
 
+class Members(dict[str, object]):
+    """An object with keys that stand in it several times: the first value of each, and ``pairs`` as they are read."""
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(reversed(pairs))
+        self.pairs = pairs
+
+
+def streamed(text: str) -> object:
+    """The same as Presto reads it piece by piece: of two equal keys the first counts, and both are shown."""
+
+    def refuse(constant: str) -> object:
+        raise ValueError(constant)
+
+    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        made = dict(pairs)
+        return made if len(made) == len(pairs) else Members(pairs)
+
+    return json.loads(text, parse_float=Number, parse_constant=refuse, object_pairs_hook=members)
+
+
 def written(value: object) -> str:
     """Without white space, numbers as Jackson writes them, objects in the order of their keys."""
     match value:
@@ -56,7 +77,8 @@ def written(value: object) -> str:
         case Number():
             return number_text(value)
         case dict():
-            return "{" + ",".join(f"{written(str(k))}:{written(v)}" for k, v in value.items()) + "}"
+            members = value.pairs if isinstance(value, Members) else value.items()
+            return "{" + ",".join(f"{written(str(k))}:{written(v)}" for k, v in members) + "}"
         case list() | tuple():
             return "[" + ",".join(map(written, value)) + "]"
         case _:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from .failures import invalid
-from .json_casts import Number, encodable, ordered, parsed, written
+from .json_casts import Members, Number, encodable, ordered, parsed, streamed, written
 from .table import Table, plain
 
 _STEP = re.compile(
@@ -87,24 +88,27 @@ def find(value: object, path: str) -> object:
     return found
 
 
-def _read(text: str) -> object:
+def _read(text: str, read: Callable[[str], object] = streamed) -> object:
     try:
-        return parsed(text)
+        return read(text)
     except (ValueError, RecursionError):
         return _MISSING
 
 
+def _found(text: str, path: str) -> object:
+    """Presto reads the whole text first where it looks for several places."""
+    steps = path_of(path)
+    value = _read(text, parsed if ... in steps or None in steps else streamed)
+    return _MISSING if value is _MISSING else find(value, path)
+
+
 def _extract(text: str, path: str) -> str | None:
-    path_of(path)
-    value = _read(text)
-    found = _MISSING if value is _MISSING else find(value, path)
+    found = _found(text, path)
     return None if found is _MISSING else written(found)
 
 
 def _extract_scalar(text: str, path: str) -> str | None:
-    path_of(path)
-    value = _read(text)
-    found = _MISSING if value is _MISSING else find(value, path)
+    found = _found(text, path)
     if found is _MISSING or found is None or isinstance(found, list | dict):
         return None
     if isinstance(found, Number):
@@ -113,14 +117,18 @@ def _extract_scalar(text: str, path: str) -> str | None:
 
 
 def _size(text: str, path: str) -> int | None:
-    path_of(path)
-    value = _read(text)
-    found = _MISSING if value is _MISSING else find(value, path)
-    return None if found is _MISSING else (len(found) if isinstance(found, list | dict) else 0)
+    found = _found(text, path)
+    return None if found is _MISSING else _count(found)
+
+
+def _count(found: object) -> int:
+    if isinstance(found, Members):
+        return len(found.pairs)
+    return len(found) if isinstance(found, list | dict) else 0
 
 
 def _parse(text: str) -> str:
-    value = _read(text)
+    value = _read(text, parsed)
     if value is _MISSING:
         raise invalid(f"Cannot convert '{text}' to JSON")
     return written(ordered(value))

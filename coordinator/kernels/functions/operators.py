@@ -98,7 +98,7 @@ def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Dec
     value = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
     if value and value.adjusted() + 1 > precision - scale:
         raise out_of_range("Decimal overflow")
-    return value
+    return value or abs(value)
 
 
 def summed(type_: Type, a: Any, b: Any) -> object:
@@ -153,7 +153,7 @@ def _difference(a: object, b: Any) -> int:
 def _negation(signature: Signature, value: Any) -> object:
     if signature.result.base in INTEGERS and not fits(-value, signature.result.base):
         raise out_of_range(f"{signature.result.base} negation overflow: {value}")
-    return value.copy_negate() if isinstance(value, Decimal) else -value
+    return (value.copy_negate() if value else value) if isinstance(value, Decimal) else -value
 
 
 def _address(text: str) -> tuple[int, int]:

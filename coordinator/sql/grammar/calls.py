@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from coordinator.sql.grammar.words import AFTER_EXPRESSION, EXPRESSION, Words
+from coordinator.sql.grammar.words import EXPRESSION, Words
 from coordinator.sql.tree.expressions import (
     CurrentTime,
     DereferenceExpression,
@@ -22,8 +22,6 @@ from coordinator.sql.tree.expressions import (
 from shared.errors import ProcessionError
 from shared.plan.expressions import SourceLocation
 
-_AFTER_DIRECTION = ("','", "'FETCH'", "'LIMIT'", "'NULLS'", "'OFFSET'", "<EOF>")
-_AFTER_ORDER = ("','", "'GROUPS'", "'RANGE'", "'ROWS'")
 _FRAMES = ("GROUPS", "RANGE", "ROWS")
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _TRIMMED = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -70,7 +68,7 @@ def extract(words: Words) -> Extract:
     field = words.identifier().value
     words.expect("FROM")
     value = words.rules.value(words)
-    _close(words)
+    words.expect(")")
     return Extract(location=place, field=field, expression=value)
 
 
@@ -82,8 +80,7 @@ def normalize(words: Words) -> FunctionCall:
     form = "NFC"
     if words.accept(","):
         form = words.expect(*_FORMS)
-        words.expected = ()
-    _close(words)
+    words.expect(")")
     place = words.place(begin)
     arguments.append(StringLiteral(location=place, value=form))
     name = Identifier(location=place, value="normalize")
@@ -117,13 +114,11 @@ def call(words: Words, name: tuple[Identifier, ...], place: SourceLocation) -> F
     """A call from its opening parenthesis on."""
     special = _SPECIAL.get(words.ahead(-1))
     words.position += 1
-    outside, words.after_alias = words.after_alias, ()
     distinct = star = False
     arguments: list[Expression] = []
     order: tuple[SortItem, ...] = ()
     if words.word == "*":
         words.position += 1
-        words.expected = ()
         star = True
     elif words.word != ")":
         if words.word in ("DISTINCT", "ALL"):
@@ -134,8 +129,7 @@ def call(words: Words, name: tuple[Identifier, ...], place: SourceLocation) -> F
             name = (Identifier(location=place, value=form),)
         else:
             order = _more_arguments(words, arguments)
-    _close(words)
-    words.after_alias = outside
+    words.expect(")")
     return _after_call(words, name, tuple(arguments), place, star, distinct, order)
 
 
@@ -146,12 +140,6 @@ def _more_arguments(words: Words, arguments: list[Expression]) -> tuple[SortItem
         return ()
     words.expect("BY")
     return sort_items(words)
-
-
-def _close(words: Words) -> None:
-    if words.expected == AFTER_EXPRESSION:
-        words.expected = ("','", "<expression>")
-    words.expect(")")
 
 
 def _position(words: Words) -> tuple[str, list[Expression]]:
@@ -232,11 +220,11 @@ def _over(words: Words) -> Window:
     try:
         return window_in_parentheses(words, place)
     except ProcessionError:
-        if not words.after_alias or not _is_list_of_names(words, begin + 1):
+        if not _is_list_of_names(words, begin + 1):
             raise
     # ANTLR then takes OVER for an alias, behind which no parenthesis can stand.
     words.position = begin
-    raise words.mismatch(words.after_alias)
+    raise words.mismatch(("<EOF>",))
 
 
 def _is_list_of_names(words: Words, begin: int) -> bool:
@@ -251,7 +239,6 @@ def window_in_parentheses(words: Words, place: SourceLocation) -> Window:
     name = None
     if words.is_identifier() and words.word not in ("PARTITION", *_FRAMES):
         name = words.identifier()
-    words.expected = ()
     partition: tuple[Expression, ...] = ()
     order: tuple[SortItem, ...] = ()
     if words.accept("PARTITION", "BY"):
@@ -259,7 +246,6 @@ def window_in_parentheses(words: Words, place: SourceLocation) -> Window:
     order_place = words.place()
     if words.accept("ORDER", "BY"):
         order = sort_items(words)
-        words.expected = _AFTER_ORDER
     frame = _frame(words) if words.word in _FRAMES else None
     words.expect(")")
     return Window(
@@ -281,7 +267,6 @@ def _frame(words: Words) -> WindowFrame:
         end = _bound(words)
     else:
         start, end = _bound(words), None
-    words.expected = ()
     return WindowFrame(location=place, kind=kind, start=start, end=end)  # type: ignore[arg-type]
 
 
@@ -296,7 +281,7 @@ def _bound(words: Words) -> FrameBound:
         raise words.mismatch(("'CURRENT'", "'UNBOUNDED'", "<expression>"))
     value = words.rules.expression(words)
     if words.word not in ("FOLLOWING", "PRECEDING"):
-        raise words.mismatch(words.expected)
+        raise words.mismatch(("'FOLLOWING'", "'PRECEDING'"))
     following = words.word == "FOLLOWING"
     words.position += 1
     return FrameBound(location=place, kind="FOLLOWING" if following else "PRECEDING", value=value)
@@ -311,7 +296,6 @@ def sort_items(words: Words) -> tuple[SortItem, ...]:
         descending = words.word == "DESC"
         if descending or words.word == "ASC":
             words.position += 1
-            words.expected = _AFTER_DIRECTION
         first = words.accept("NULLS") and words.expect("FIRST", "LAST") == "FIRST"
         found.append(SortItem(location=place, sort_key=key, descending=descending, nulls_first=first))
         if not words.accept(","):

@@ -5,16 +5,10 @@ from __future__ import annotations
 from coordinator.sql.grammar.words import IDENTIFIER, Expected, Words
 from coordinator.sql.tree.expressions import Identifier
 
-TAIL = ("EXCEPT", "FETCH", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION")
-CLAUSES = ("EXCEPT", "FETCH", "GROUP", "HAVING", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION", "WHERE")
-
 
 def listed(*words: str) -> Expected:
     """Words as expected lists show them."""
     return tuple(f"'{word}'" for word in sorted(words))
-
-
-AFTER_ALIAS: Expected = (*listed(",", "FROM", *CLAUSES), "<EOF>")
 
 
 def names(words: Words) -> tuple[Identifier, ...]:
@@ -23,7 +17,6 @@ def names(words: Words) -> tuple[Identifier, ...]:
     found = [words.identifier()]
     while words.accept(","):
         found.append(words.identifier())
-    words.expected = ("','",)
     words.expect(")")
     return tuple(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from coordinator.sql.grammar import calls, forms, literals, predicates
-from coordinator.sql.grammar.words import AFTER_EXPRESSION, EXPRESSION, Expected, Words
+from coordinator.sql.grammar.words import EXPRESSION, Words
 from coordinator.sql.reserved_words import RESERVED
 from coordinator.sql.tree.expressions import (
     ArithmeticBinaryExpression,
@@ -81,20 +81,11 @@ def _negated(words: Words) -> Expression:
     return made
 
 
-def condition(words: Words, follow: Expected) -> Expression:
-    """An expression before what may follow it."""
-    outside, words.follow = words.follow, follow
-    made = expression(words)
-    words.follow = outside
-    return made
-
-
 def value(words: Words) -> Expression:
     """Without predicates and logic: what stands on the sides of a comparison."""
     left = _signed(words) if words.words[words.position] in _SIGNS else _postfix(words)
     precedence = _PRECEDENCE.get(words.words[words.position])
     if precedence is None:
-        words.expected = AFTER_EXPRESSION
         return left
     operands = [left]
     operators: list[tuple[int, str, SourceLocation]] = []
@@ -107,7 +98,6 @@ def value(words: Words) -> Expression:
         precedence = _PRECEDENCE.get(words.words[words.position])
     while operators:
         _reduce(operands, operators)
-    words.expected = AFTER_EXPRESSION
     return operands[0]
 
 
@@ -153,7 +143,7 @@ def _postfix(words: Words) -> Expression:
                 words.position += 1
                 index = value(words)
                 if words.word != "]":
-                    raise words.mismatch(forms.AFTER_ELEMENT)
+                    raise words.mismatch(("']'",))
                 words.position += 1
                 made = SubscriptExpression(location=words.place(begin), base=made, index=index)
             case "AT" if words.ahead(1) == "TIME":
@@ -171,7 +161,7 @@ def _parts(words: Words, node: Expression) -> tuple[Identifier, ...]:
         return (node,)
     if isinstance(node, DereferenceExpression):
         return (*_parts(words, node.base), node.field)
-    raise words.mismatch(AFTER_EXPRESSION)
+    raise words.mismatch(EXPRESSION)
 
 
 def _primary(words: Words) -> Expression:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinator.sql.grammar.calls import expressions
 from coordinator.sql.grammar.subqueries import starts_query, subquery
-from coordinator.sql.grammar.words import EXPRESSION, OPERATORS, Words
+from coordinator.sql.grammar.words import Words
 from coordinator.sql.tree.expressions import (
     ArrayConstructor,
     Cast,
@@ -18,8 +18,6 @@ from coordinator.sql.tree.expressions import (
     SubqueryExpression,
     WhenClause,
 )
-
-AFTER_ELEMENT = ("']'", *OPERATORS)
 
 
 def case(words: Words) -> Expression:
@@ -45,9 +43,7 @@ def _when(words: Words) -> WhenClause:
     place = words.place()
     words.expect("WHEN")
     condition = words.rules.expression(words)
-    if words.word != "THEN":
-        raise words.mismatch(words.expected)
-    words.position += 1
+    words.expect("THEN")
     return WhenClause(location=place, operand=condition, result=words.rules.expression(words))
 
 
@@ -57,14 +53,9 @@ def cast(words: Words) -> Cast:
     words.position += 1
     words.expect("(")
     value = words.rules.expression(words)
-    if words.word != "AS":
-        raise words.mismatch(words.expected)
-    words.position += 1
+    words.expect("AS")
     type_text = _type_to_parenthesis(words)
-    words.expected = ("'.'", "<type>")
-    if words.word != ")":
-        raise words.mismatch(words.expected)
-    words.position += 1
+    words.expect(")")
     return Cast(location=place, expression=value, type=type_text, safe=safe)
 
 
@@ -94,9 +85,7 @@ def array(words: Words) -> ArrayConstructor:
     place = words.place()
     words.position += 2
     values = () if words.word == "]" else expressions(words)
-    if words.word != "]":
-        raise words.mismatch(AFTER_ELEMENT)
-    words.position += 1
+    words.expect("]")
     return ArrayConstructor(location=place, values=values)
 
 
@@ -115,8 +104,6 @@ def parenthesized(words: Words) -> Expression:
     if _starts_lambda(words):
         return _lambda(words)
     words.position += 1
-    outside = words.follow, words.after_alias
-    words.follow = words.after_alias = ()
     made: Expression
     if starts_query(words):
         made = SubqueryExpression(location=words.place(begin), query=words.rules.query(words))
@@ -124,8 +111,6 @@ def parenthesized(words: Words) -> Expression:
         made = words.rules.expression(words)
         if words.accept(","):
             made = Row(location=words.place(begin), items=(made, *expressions(words)))
-        words.expected = EXPRESSION
-    words.follow, words.after_alias = outside
     words.expect(")")
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinator.sql.grammar.calls import expressions
 from coordinator.sql.grammar.subqueries import is_single_parenthesis, query_in_parentheses, starts_query, subquery
-from coordinator.sql.grammar.words import AFTER_EXPRESSION, AFTER_PREDICATE, OPERATORS, Words
+from coordinator.sql.grammar.words import Words
 from coordinator.sql.tree.expressions import (
     BetweenPredicate,
     ComparisonExpression,
@@ -46,11 +46,6 @@ def predicate(words: Words, value: Expression) -> Expression:
     return NotExpression(location=place, value=made) if negated else made
 
 
-def _ends_with_value(words: Words) -> None:
-    if words.follow:
-        words.expected = (*AFTER_PREDICATE, *words.follow)
-
-
 def _comparison(words: Words, left: Expression) -> Expression:
     place = words.place()
     operator = "<>" if words.word == "!=" else words.word
@@ -59,7 +54,6 @@ def _comparison(words: Words, left: Expression) -> Expression:
         quantifier = "ALL" if words.word == "ALL" else "ANY"
         words.position += 1
         compared = subquery(words, words.place(words.position + 1))
-        words.expected = AFTER_EXPRESSION
         return QuantifiedComparisonExpression(
             location=place,
             operator=operator,  # type: ignore[arg-type]
@@ -70,7 +64,6 @@ def _comparison(words: Words, left: Expression) -> Expression:
     if words.kind == "end" or words.word == "=":
         raise words.mismatch(("'ALL'", "'ANY'", "'SOME'", "<expression>"))
     right = words.rules.value(words)
-    _ends_with_value(words)
     return ComparisonExpression(location=place, operator=operator, left=left, right=right)  # type: ignore[arg-type]
 
 
@@ -81,23 +74,18 @@ def _is(words: Words, value: Expression) -> Expression:
     if words.accept("DISTINCT"):
         words.expect("FROM")
         right = words.rules.value(words)
-        _ends_with_value(words)
         made = ComparisonExpression(location=place, operator="IS DISTINCT FROM", left=value, right=right)
         return NotExpression(location=place, value=made) if negated else made
     if not words.accept("NULL"):
         raise words.mismatch(("'DISTINCT'", "'NOT'", "'NULL'"))
-    words.expected = AFTER_EXPRESSION
     return (IsNotNullPredicate if negated else IsNullPredicate)(location=place, value=value)
 
 
 def _between(words: Words, value: Expression, place: SourceLocation) -> BetweenPredicate:
     words.position += 1
     low = words.rules.value(words)
-    if words.word != "AND":
-        raise words.mismatch(("'AND'", *OPERATORS))
-    words.position += 1
+    words.expect("AND")
     high = words.rules.value(words)
-    _ends_with_value(words)
     return BetweenPredicate(location=place, value=value, min=low, max=high)
 
 
@@ -106,9 +94,9 @@ def _in(words: Words, value: Expression, begin: int) -> InPredicate:
     place = words.place(begin)
     words.position += 1
     listed = words.is_closed() and words.ahead(1) != ")"
-    if words.follow and not listed:
+    if not listed:
         words.position = begin
-        raise words.mismatch(("'AND'", "'OR'", *words.follow))
+        raise words.mismatch(("'AND'", "'OR'"))
     value_list: InListExpression | SubqueryExpression
     # Where both fit, ANTLR takes the first: ((query)) is a list of one.
     if words.word == "(" and starts_query(words, 1) and not _one_listed(words):
@@ -117,7 +105,6 @@ def _in(words: Words, value: Expression, begin: int) -> InPredicate:
         words.expect("(")
         value_list = InListExpression(location=place, values=expressions(words))
         words.expect(")")
-    words.expected = AFTER_EXPRESSION
     return InPredicate(location=place, value=value, value_list=value_list)
 
 
@@ -131,9 +118,7 @@ def _one_listed(words: Words) -> bool:
 def _like(words: Words, value: Expression, place: SourceLocation) -> LikePredicate:
     words.position += 1
     pattern = words.rules.value(words)
-    words.expected = AFTER_EXPRESSION
     escape = None
     if words.accept("ESCAPE"):
         escape = words.rules.value(words)
-        _ends_with_value(words)
     return LikePredicate(location=place, value=value, pattern=pattern, escape=escape)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from coordinator.sql.grammar.calls import expressions, sort_items, window_in_parentheses
-from coordinator.sql.grammar.clauses import AFTER_ALIAS, TAIL, begins_clause, listed, names, qualified_name
-from coordinator.sql.grammar.expressions import begins_expression, condition, expression
+from coordinator.sql.grammar.clauses import begins_clause, listed, names, qualified_name
+from coordinator.sql.grammar.expressions import begins_expression, expression
 from coordinator.sql.grammar.grouping import group_by
 from coordinator.sql.grammar.relations import relation
 from coordinator.sql.grammar.subqueries import QUERY_WORDS
@@ -35,8 +35,6 @@ from coordinator.sql.tree.queries import (
 from shared.plan.expressions import SourceLocation
 
 END: Expected = ("<EOF>",)
-_AFTER_WHERE = (*listed("GROUP", "HAVING", *TAIL), "<EOF>")
-_AFTER_HAVING = (*listed(*TAIL), "<EOF>")
 _TERM = listed("(", "SELECT", "TABLE", "VALUES")
 _QUANTIFIABLE = listed("(", "ALL", "DISTINCT", "SELECT", "TABLE", "VALUES")
 _SELECTED: Expected = ("'*'", "<expression>", "<identifier>")
@@ -79,7 +77,6 @@ def _limit(words: Words) -> Limit:
     place = words.place()
     if words.accept("LIMIT"):
         count = None if words.accept("ALL") else _count(words, ("'ALL'", "<integer>"))
-        words.expected = END
         return Limit(location=place, count=count)
     words.position += 1
     words.expect("FIRST", "NEXT")
@@ -90,7 +87,6 @@ def _limit(words: Words) -> Limit:
     ties = words.accept("WITH", "TIES")
     if not ties:
         words.expect("ONLY")
-    words.expected = END
     return Limit(location=place, count=first, with_ties=ties)
 
 
@@ -99,7 +95,6 @@ def _count(words: Words, expected: Expected) -> Expression:
     if not word.isdigit() and word != "?":
         raise words.mismatch(expected)
     words.position += 1
-    words.expected = END
     if word != "?":
         return LongLiteral(location=place, value=int(word))
     words.parameters += 1
@@ -166,7 +161,6 @@ def _term(words: Words, expected: Expected) -> QueryBody:
         return Values(location=place, rows=expressions(words))
     if words.accept("TABLE"):
         table = Table(location=words.place(), name=qualified_name(words))
-        words.expected = (*listed(".", *TAIL), "<EOF>")
         return TableQuery(location=place, table=table)
     if not words.accept("("):
         raise words.mismatch(expected)
@@ -174,7 +168,6 @@ def _term(words: Words, expected: Expected) -> QueryBody:
         raise words.mismatch(_TERM)
     inner = query(words)
     words.expect(")")
-    words.expected = END
     return TableSubquery(location=place, query=inner)
 
 
@@ -186,9 +179,9 @@ def _block(words: Words, place: SourceLocation) -> QuerySpecification:
     while words.accept(","):
         select.append(_select_item(words, _SELECTED))
     from_ = _from(words, place) if words.accept("FROM") else None
-    where = condition(words, _AFTER_WHERE) if words.accept("WHERE") else None
+    where = expression(words) if words.accept("WHERE") else None
     groups = group_by(words) if words.word == "GROUP" else None
-    having = condition(words, _AFTER_HAVING) if words.accept("HAVING") else None
+    having = expression(words) if words.accept("HAVING") else None
     windows = _windows(words) if words.word == "WINDOW" and words.ahead(2) == "AS" else ()
     return QuerySpecification(
         location=place,
@@ -213,7 +206,6 @@ def _from(words: Words, place: SourceLocation) -> Relation:
 def _select_item(words: Words, expected: Expected) -> SingleColumn | AllColumns:
     place = words.place()
     if words.accept("*"):
-        words.expected = AFTER_ALIAS
         return AllColumns(location=place)
     if not begins_expression(words):
         raise words.mismatch(expected)
@@ -224,13 +216,10 @@ def _select_item(words: Words, expected: Expected) -> SingleColumn | AllColumns:
         star = _star_of_relation(words)
         if star is not None:
             return star
-    outside, words.after_alias = words.after_alias, AFTER_ALIAS
     made = expression(words)
-    words.after_alias = outside
     alias = None
     if words.accept("AS") or (words.is_identifier() and not begins_clause(words)):
         alias = words.identifier()
-        words.expected = AFTER_ALIAS
     return SingleColumn(location=place, expression=made, alias=alias)
 
 
@@ -246,7 +235,6 @@ def _star_of_relation(words: Words) -> AllColumns | None:
     while words.accept(".") and words.word != "*":
         prefix.append(words.identifier())
     words.position += 1
-    words.expected = AFTER_ALIAS
     return AllColumns(location=place, prefix=tuple(prefix))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from coordinator.sql.grammar.calls import expressions
-from coordinator.sql.grammar.clauses import CLAUSES, begins_clause, listed, names, qualified_name
+from coordinator.sql.grammar.clauses import begins_clause, listed, names, qualified_name
 from coordinator.sql.grammar.subqueries import QUERY_WORDS, starts_query
 from coordinator.sql.grammar.words import Words
 from coordinator.sql.tree.queries import (
@@ -26,14 +26,7 @@ from coordinator.sql.tree.queries import (
 )
 from shared.plan.expressions import SourceLocation
 
-_JOINS = ("CROSS", "FULL", "INNER", "JOIN", "LEFT", "NATURAL", "RIGHT", "TABLESAMPLE")
-_AFTER_TABLE = (*listed(",", ".", "AS", "FOR", *CLAUSES, *_JOINS), "<EOF>", "<identifier>")
-_AFTER_RELATION = (*listed(",", "AS", *CLAUSES, *_JOINS), "<EOF>", "<identifier>")
-_AFTER_TABLE_ALIAS = (*listed("(", ",", *CLAUSES, *_JOINS), "<EOF>")
-_AFTER_COLUMN_ALIASES = (*listed(",", *CLAUSES, *_JOINS), "<EOF>")
 _RELATION = (*listed("(", "LATERAL", "TABLE", "UNNEST"), "<identifier>")
-_BEHIND_RELATIONS = listed(",", *CLAUSES)
-_BEFORE_CRITERIA = {*listed(*_JOINS, ".", "AS", "FOR", "("), "<identifier>"}
 _TYPED = ("JOIN", "INNER", "LEFT", "RIGHT", "FULL")
 
 Kind = Literal["INNER", "LEFT", "RIGHT", "FULL"]
@@ -85,10 +78,8 @@ def _criteria(words: Words) -> JoinOn | JoinUsing:
         return JoinOn(location=place, expression=words.rules.expression(words))
     if words.accept("USING"):
         columns = names(words)
-        words.expected = _AFTER_COLUMN_ALIASES
         return JoinUsing(location=place, columns=columns)
-    kept = set() if words.kind == "end" else _BEFORE_CRITERIA & set(words.expected)
-    raise words.mismatch((*kept, "'ON'", "'USING'"))
+    raise words.mismatch(("'ON'", "'USING'"))
 
 
 def _sampled(words: Words) -> Relation:
@@ -101,7 +92,6 @@ def _sampled(words: Words) -> Relation:
     words.expect("(")
     percentage = words.rules.expression(words)
     words.expect(")")
-    words.expected = _AFTER_COLUMN_ALIASES
     made = SampledRelation(location=place, relation=made, kind=kind, percentage=percentage)  # type: ignore[arg-type]
     return _aliased(words, place, made)
 
@@ -111,11 +101,9 @@ def _aliased(words: Words, place: SourceLocation, made: Relation) -> Relation:
         return made
     words.accept("AS")
     alias = words.identifier()
-    words.expected = _AFTER_TABLE_ALIAS
     columns = None
     if words.word == "(":
         columns = names(words)
-        words.expected = _AFTER_COLUMN_ALIASES
     return AliasedRelation(location=place, relation=made, alias=alias, columns=columns)
 
 
@@ -128,7 +116,6 @@ def _primary(words: Words) -> Relation:
             words.position += 2
             made: Relation = Lateral(location=place, query=_inner_query(words))
             words.expect(")")
-            words.expected = _AFTER_RELATION
             return made
         case "TABLE" if words.ahead(1) == "(":
             raise _table_function(words)
@@ -136,7 +123,6 @@ def _primary(words: Words) -> Relation:
             return _in_parentheses(words)
         case _:
             table = Table(location=place, name=qualified_name(words, _RELATION))
-            words.expected = _AFTER_TABLE
             return Table(location=place, name=table.name, version=_version(words)) if words.word == "FOR" else table
 
 
@@ -147,7 +133,6 @@ def _unnest(words: Words) -> Unnest:
     items = expressions(words)
     words.expect(")")
     ordinality = words.accept("WITH", "ORDINALITY")
-    words.expected = _AFTER_RELATION
     return Unnest(location=place, expressions=items, with_ordinality=ordinality)
 
 
@@ -156,14 +141,9 @@ def _in_parentheses(words: Words) -> Relation:
     words.position += 1
     if words.kind == "end":
         raise words.mismatch((*_RELATION, "<query>"))
-    made: Relation
-    if starts_query(words):
-        made = TableSubquery(location=place, query=words.rules.query(words))
-    else:
-        made = relation(words)
-        words.expected = tuple(e for e in words.expected if e not in _BEHIND_RELATIONS)
+    nested = starts_query(words)
+    made = TableSubquery(location=place, query=words.rules.query(words)) if nested else relation(words)
     words.expect(")")
-    words.expected = _AFTER_RELATION
     return made
 
 

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 Expected = tuple[str, ...]
 
 EXPRESSION: Expected = ("<expression>",)
-OPERATORS: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AT'", "'['", "'||'")
 IDENTIFIER: Expected = ("<identifier>",)
-AFTER_EXPRESSION: Expected = (*OPERATORS, "<expression>")
-"""What ANTLR names after an expression that is complete."""
-AFTER_PREDICATE: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AND'", "'AT'", "'OR'", "'['", "'||'")
 _NAMES = frozenset(("name", "quoted", "backquoted", "digits"))
 _DIGITS = "identifiers must not start with a digit; surround the identifier with double quotes"
 _BACKQUOTED = "backquoted identifiers are not supported; use double quotes to quote identifiers"
@@ -37,12 +33,7 @@ class Rules:
 
 
 class Words:
-    """A place among the tokens of a text.
-
-    ``expected`` is what could follow the construct that was read last, ``follow`` what may stand behind the condition
-    that is read now, ``after_alias`` what may stand behind an alias of the expression that is read now, where it may
-    have one. ``parameters`` counts the question marks so far.
-    """
+    """A place among the tokens of a text. ``parameters`` counts the question marks so far."""
 
     def __init__(self, text: str, rules: Rules) -> None:
         self.text = text
@@ -52,9 +43,6 @@ class Words:
         self.rules = rules
         self.position = 0
         self.parameters = 0
-        self.expected: Expected = ()
-        self.follow: Expected = ()
-        self.after_alias: Expected = ()
         self._closing: dict[int, int] | None = None
 
     @property
@@ -117,12 +105,7 @@ class Words:
         """Steps over one of the words; a closing parenthesis may be missing after more than itself."""
         found = self.words[self.position]
         if found not in words or not found:
-            wanted = tuple(f"'{word}'" for word in words)
-            if words == (")",) and self.expected:
-                # Where an expression may go on, ANTLR names nothing behind it.
-                closing = () if "<expression>" in self.expected else ("')'",)
-                wanted = tuple(sorted({*closing, *self.expected} - {"<EOF>"}))
-            raise self.mismatch(wanted)
+            raise self.mismatch(tuple(f"'{word}'" for word in words))
         self.position += 1
         return found
 
@@ -164,7 +147,10 @@ class Words:
         return value.replace("''", "'")
 
     def mismatch(self, expected: Expected) -> ProcessionError:
-        """``mismatched input 'x'. Expecting: …`` at the next word."""
+        """``mismatched input 'x'. Expecting: …`` at the next word, with what a rule here knows.
+
+        All that could stand there is told by ``sql/expected``, but for clauses of ours and for texts that are too long.
+        """
         if self.kind == "backquoted":
             return self.error(_BACKQUOTED)
         found = "<EOF>" if self.kind == "end" else self.source(self.position, self.position + 1)

@@ -24,7 +24,7 @@ from coordinator.connectors.iceberg.handles import schema_of_json
 from coordinator.connectors.iceberg.opaque_types import is_spatial, is_variant, within
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
-from coordinator.kernels.lineage import FILE, LAST_UPDATED, POSITION, ROW_ID, SEQUENCE
+from coordinator.kernels.lineage import DELETED, FILE, LAST_UPDATED, POSITION, ROW_ID, SEQUENCE
 from coordinator.kernels.schema import VARIANT_JSON
 from shared.plan.types import Type
 
@@ -38,6 +38,7 @@ _MADE_UP: Mapping[str, tuple[int, str, str]] = {
     **dict.fromkeys(PATHS, (FILE, "string", "varchar")),
     "_pos": (POSITION, "long", "bigint"),
     "$data_sequence_number": (SEQUENCE, "long", "bigint"),
+    "$deleted": (DELETED, "boolean", "boolean"),
 }
 """Columns that are in no file."""
 
