@@ -126,7 +126,7 @@ def _add_column(found: Metrics, leaf: Leaf, metas: Sequence[Struct], mode: str, 
 
 def _bounds(leaf: Leaf, metas: Sequence[Struct], statistics: Sequence[Struct]) -> tuple[bytes | None, bytes | None]:
     """Least and greatest value as Iceberg's bytes; None when a row group with values has no bounds."""
-    order = _order(leaf.type)
+    order = value_order(leaf.type)
     lowest: bytes | None = None
     highest: bytes | None = None
     for meta, found in zip(metas, statistics, strict=True):
@@ -134,13 +134,14 @@ def _bounds(leaf: Leaf, metas: Sequence[Struct], statistics: Sequence[Struct]) -
             continue
         if 5 not in found or 6 not in found:
             return None, None
-        low, high = (_single_value(leaf.type, meta[1][1], found[i][1]) for i in (6, 5))
+        low, high = (single_value(leaf.type, meta[1][1], found[i][1]) for i in (6, 5))
         lowest = low if lowest is None or order(low) < order(lowest) else lowest
         highest = high if highest is None or order(high) > order(highest) else highest
     return lowest, highest
 
 
-def _single_value(type_: str, physical: int, raw: bytes) -> bytes:
+def single_value(type_: str, physical: int, raw: bytes) -> bytes:
+    """A bound of a footer as Iceberg's bytes."""
     if not type_.startswith("decimal"):
         return raw
     # Integers are little-endian, fixed bytes big-endian; Iceberg wants the fewest bytes.
@@ -148,7 +149,8 @@ def _single_value(type_: str, physical: int, raw: bytes) -> bytes:
     return value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
-def _order(type_: str) -> Callable[[bytes], Any]:
+def value_order(type_: str) -> Callable[[bytes], Any]:
+    """How Iceberg's bytes of a value become what compares as it does."""
     if type_ in ("int", "date"):
         return lambda raw: struct.unpack("<i", raw)[0]
     if type_ in ("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from . import wire
 from .deletes import Positions, read_positions
+from .equality_reach import chunk_places, may_reach
 from .fetching import side_by_side
 from .footer import BLOOM_LENGTH, BLOOM_OFFSET, chunk_range, column_meta, columns, read_footer, row_groups, shape
 from .lineage import LAST_UPDATED, ROW_ID
@@ -25,7 +27,7 @@ from .lineage_chunks import holds_lineage
 from .rowgroups import opened
 from .schema import FieldJson, arrow_field, parts
 from .storage import normalize
-from .tasks import Input, Probed, ProbeTask, RowGroups
+from .tasks import DeleteFile, Input, Probed, ProbeTask, RowGroups
 from .thrift import Struct, encode
 
 _AT_ONCE = 16
@@ -56,7 +58,7 @@ def run(payload: bytes) -> bytes:
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
     positions = read_positions(task.position_deletes, wanted, task.storage)
     stored = [field for field in task.fields if field["id"] not in _LINEAGE]
-    alike = set(_DECIMALS)
+    alike, places = set(_DECIMALS), chunk_places(task.fields)
     shapes = {(way, len(of)): shape(_written(of, way)) for way in _DECIMALS for of in (task.fields, stored)}
     for item, footer in _footers(task.inputs, task.storage):
         types.add(_kind(footer))
@@ -69,7 +71,8 @@ def run(payload: bytes) -> bytes:
             break
         name, found = normalize(item.path), shape(footer)
         deleted = [positions[i][name] for i in item.positions if name in positions[i]]
-        groups.append(_row_groups(item.path, footer, deleted))
+        equal = [task.equality_deletes[number] for number in item.equality]
+        groups.append(_row_groups(item.path, footer, deleted, partial(_reached, places=places, deletes=equal)))
         alike = {way for way in alike if shapes[way, len(fields)] == found}
     decimals = [way for way in _DECIMALS if way in alike]
     return wire.encode(Probed(task.group, sorted(types), sorted(codecs), reason, groups, decimals))
@@ -94,7 +97,13 @@ def _written(fields: Sequence[FieldJson], decimals: str) -> Struct:
     return read_footer(pa.BufferReader(raw), len(raw))
 
 
-def _row_groups(path: str, footer: Struct, deleted: Sequence[Positions]) -> RowGroups:
+def _reached(group: Struct, places: Mapping[int, int], deletes: Sequence[DeleteFile]) -> bool:
+    return any(may_reach(group, places, delete) for delete in deletes)
+
+
+def _row_groups(
+    path: str, footer: Struct, deleted: Sequence[Positions], reached: Callable[[Struct], bool]
+) -> RowGroups:
     sizes, touched = list[int](), list[int]()
     first = 0
     every = np.unique(np.concatenate(deleted)) if deleted else np.zeros(0, np.int64)
@@ -102,7 +111,7 @@ def _row_groups(path: str, footer: Struct, deleted: Sequence[Positions]) -> RowG
         ranges = [chunk_range(chunk) for chunk in columns(group)]
         sizes.append(max(end for _, end in ranges) - min(start for start, _ in ranges))
         rows = group[3][1]
-        if np.searchsorted(every, first) < np.searchsorted(every, first + rows):
+        if np.searchsorted(every, first) < np.searchsorted(every, first + rows) or reached(group):
             touched.append(number)
         first += rows
     return RowGroups(path, sizes, touched)

@@ -20,8 +20,9 @@ Fields = list[dict[str, Any]]
 class DeleteFile:
     """A Parquet delete file; ``fields`` are the Iceberg fields of its equality columns, empty for position deletes.
 
-    ``keys`` says how many rows an equality delete file has. With an ``offset``, a deletion vector of ``length`` bytes
-    in a Puffin file, about ``data_file`` alone.
+    ``keys`` says how many rows an equality delete file has, ``bounds`` by field id its least and greatest key in hex,
+    and whether some are NULL. With an ``offset``, a deletion vector of ``length`` bytes in a Puffin file, about
+    ``data_file`` alone.
     """
 
     path: str
@@ -31,6 +32,7 @@ class DeleteFile:
     length: int = 0
     data_file: str = ""
     keys: int = 0
+    bounds: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class Fragment:
 class ProbeTask:
     """Whether the row groups of ``inputs`` can be copied as they are; ``group`` comes back with the answer.
 
-    ``position_deletes`` are those that the inputs name.
+    ``position_deletes`` and ``equality_deletes`` are those that the inputs name.
     """
 
     fields: Fields
@@ -163,11 +165,12 @@ class ProbeTask:
     storage: Mapping[str, str] = field(default_factory=dict)
     group: int = 0
     position_deletes: list[DeleteFile] = field(default_factory=list)
+    equality_deletes: list[DeleteFile] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """The bytes of each row group of a file, and the numbers of those with deleted rows."""
+    """The bytes of each row group of a file, and the numbers of those that have deleted rows, or may have."""
 
     path: str
     sizes: list[int]

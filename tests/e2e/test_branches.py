@@ -193,7 +193,8 @@ def test_a_branch_is_planned_and_maintained(service: Service, run: Run) -> None:
     assert 6 in planned
     steps = {row[1]: row for row in run("CALL iceberg.system.auto_maintain(table => 'kept_well', branch => 'side')")}
     assert steps["rewrite_data_files"][2] == "DONE"
-    assert steps["rewrite_manifests"][2:4] == ["SKIPPED", "it works on the branch main alone"]
+    assert steps["rewrite_manifests"][2] == "SKIPPED"
+    assert steps["rewrite_manifests"][3].startswith("small manifests: ")
     assert ids(table, "side") == [0, 1, 2, 3, 4, 5]
     files = list(table.refresh().scan(snapshot_id=table.snapshot_by_name("side").snapshot_id).plan_files())
     assert len(files) == 1

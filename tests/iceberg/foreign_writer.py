@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -65,12 +65,20 @@ def delete_positions(
     _commit(table, data, DataFileContent.POSITION_DELETES, partition, {PATH: low}, {PATH: high}, None, branch)
 
 
-def delete_equal(table: Table, keys: pa.Table, partition: Record | None = None, branch: str = "main") -> None:
-    """One equality delete file: rows equal to one of ``keys`` in its columns."""
+def delete_equal(
+    table: Table,
+    keys: pa.Table,
+    partition: Record | None = None,
+    branch: str = "main",
+    bounds: Mapping[str, tuple[bytes, bytes]] | None = None,
+) -> None:
+    """One equality delete file: rows equal to one of ``keys`` in its columns, with bounds of the columns named."""
     ids = [table.schema().find_field(name).field_id for name in keys.column_names]
     fields = [field.with_metadata({"PARQUET:field_id": str(i)}) for field, i in zip(keys.schema, ids, strict=True)]
     data = pa.table(keys.columns, schema=pa.schema(fields))
-    _commit(table, data, DataFileContent.EQUALITY_DELETES, partition, {}, {}, ids, branch)
+    known = {table.schema().find_field(name).field_id: found for name, found in (bounds or {}).items()}
+    low, high = ({number: found[end] for number, found in known.items()} for end in (0, 1))
+    _commit(table, data, DataFileContent.EQUALITY_DELETES, partition, low, high, ids, branch)
 
 
 def _commit(
@@ -96,6 +104,7 @@ def _commit(
         lower_bounds=low,
         upper_bounds=high,
         equality_ids=ids,
+        null_value_counts=dict(zip(ids or (), (c.null_count for c in data.columns), strict=False)),
     )
     file.spec_id = table.spec().spec_id
     table.refresh()

@@ -304,3 +304,39 @@ def test_the_dry_run_gives_a_reason_for_every_file_and_changes_nothing(lake: Any
     assert lake.files("t") == before
     assert lake.workers.tasks <= 4, "only footers were looked at"
     assert lake.connector.journal.open_entries("lab") == []
+
+
+def long(number: int) -> bytes:
+    return number.to_bytes(8, "little", signed=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "bounds", "decoded", "reason"),
+    [
+        ({"id": [1500, 1700, 90_000]}, {"id": (long(1500), long(1999))}, [(1, 2)], "1 of 12 row groups may have"),
+        ({"id": [2500], "text": ["a"]}, {"text": (b"a", b"a")}, [], "0 of 12 row groups may have deleted rows"),
+        ({"id": [2500], "text": ["name 14"]}, {"text": (b"a", b"name 2")}, None, "12 of 12 row groups may have"),
+        ({"id": [2500, None]}, {"id": (long(2500), long(2500))}, [(2, 3)], "1 of 12 row groups may have"),
+        ({"text": [None]}, {}, None, "rows that equality deletes name have to be left out"),
+    ],
+)
+def test_row_groups_out_of_the_reach_of_equality_deletes_are_copied(
+    lake: Any, foreign: Any, keys: dict[str, Any], bounds: Any, decoded: Any, reason: str
+) -> None:
+    """By the bounds of the keys and those in the footers."""
+    create(lake, [values(i * 6000, 6000) for i in range(2)], row_group_size=1000, store_decimal_as_integer=True)
+    rows = {row[0]: row for row in ordered_rows(lake)}
+    types = {"id": pa.int64(), "text": pa.string()}
+    table = pa.table({name: pa.array(found, types[name]) for name, found in keys.items()})
+    foreign.delete_equal(lake.table("t"), table, bounds=bounds)
+    gone = {tuple(row.values()) for row in table.to_pylist()}
+    place = {"id": 0, "text": 1}
+    left = {n: row for n, row in rows.items() if tuple(row[place[name]] for name in keys) not in gone}
+    read, options = read_by_tasks(lake), {"rewrite-all": "true"}
+    assert shown(lake, options)[0]["method_reason"].startswith(reason)
+    result = lake.rewrite("t", options)
+    assert result["rewritten_rows_count"] == len(left)
+    assert result["removed_delete_files_count"] == 1
+    assert {row[0]: row for row in ordered_rows(lake)} == left
+    assert decoded is None or read == decoded
+    assert lake.orphans("t") == set()

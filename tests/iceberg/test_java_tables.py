@@ -21,7 +21,7 @@ def fixtures(tmp_path: Path, monkeypatch: Any, java_lake: Any) -> Any:
     return java_lake(tmp_path)
 
 
-NEW_TYPES = ("timestamp_ns", "timestamptz_ns", "unknown")
+NEW_TYPES = ("unknown",)
 LINEAGE = ["_row_id", "_last_updated_sequence_number"]
 
 

@@ -163,6 +163,30 @@ def test_a_commit_that_may_be_under_way_is_refused_on_its_branch(lake: Any, tabl
     assert table.snapshot_by_name("other") == other
 
 
+def test_deletes_and_manifests_of_a_branch_are_worked_on_alone(lake: Any, table: Any, foreign: Any) -> None:
+    """Equality deletes become positions, dangling ones go, manifests are joined; main has its own."""
+    for branch in ("side", "main"):
+        foreign.delete_equal(table, pa.table({"id": pa.array([5, 150], pa.int64())}), branch=branch)
+    main, given = table.refresh().current_snapshot(), {"schema": "db", "table_name": "t", "branch": "side"}
+    (planned,) = lake.call("convert_equality_deletes", dry_run=True, **given).rows
+    assert planned[3] == 6
+    assert lake.call("convert_equality_deletes", **given).rows == [[1, 2, 2]]
+    assert ids(table, "side") == [i for i in range(600) if i not in (5, 150)]
+    foreign.delete_positions(table, {"file:///nowhere": [1]}, branch="side")
+    assert lake.call("remove_dangling_deletes", dry_run=True, **given).rows[0][1] == "POSITION_DELETES"
+    assert lake.call("remove_dangling_deletes", **given).rows == [[1]]
+    ((before, after),) = lake.call("rewrite_manifests", **given).rows
+    assert before > after == 2
+    assert lake.call("rewrite_manifests", **given).rows == [[0, 0]]
+    assert ids(table, "side") == [i for i in range(600) if i not in (5, 150)]
+    assert table.current_snapshot() == main
+    assert [d.is_position_delete for d in live(table, "main").deletes] == [False]
+    assert lake.orphans("t") == set()
+    for name in ("convert_equality_deletes", "remove_dangling_deletes", "rewrite_manifests"):
+        with pytest.raises(ProcessionError, match="Branch does not exist: nobody"):
+            lake.call(name, **{**given, "branch": "nobody"})
+
+
 def rows_with_ids(table: Any, branch: str) -> set[str]:
     """Rows that live on a branch with their row ids, from the files alone."""
     found = live(table, branch)

@@ -16,6 +16,7 @@ from pyiceberg.typedef import Record
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
+from coordinator.kernels.shredded import json_column
 from coordinator.kernels.unshredded import WHOLE, whole_column
 from coordinator.kernels.variant_bytes import Names
 from tests.iceberg.test_carried_deletes import add_vector
@@ -166,3 +167,52 @@ def test_geometries_keep_their_bytes_and_files_say_what_they_are(
     assert "g (Geometry(crs=srid:4326))" in schema
     assert "h (Geography(crs=OGC:CRS84, algorithm=karney))" in schema
     assert (new.file.null_value_counts[2], new.file.lower_bounds.keys() & {2, 3}) == (5, set())
+
+
+@pytest.mark.parametrize("sorted_by", ["n", "n DESC NULLS FIRST", "zorder(n, id)"])
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_are_sorted_by_nanoseconds(lake: Any, tmp_path: Path, sorted_by: str, several: bool) -> None:
+    table = typed_table(lake, {"n": "timestamp_ns"})
+    nanos = pa.field("n", pa.timestamp("ns"), metadata={"PARQUET:field_id": "2"})
+    at = [1_700_000_000_000_000_000 + (37 * i) % 500 - 250 * (i % 3) if i % 9 else None for i in range(500)]
+    paths = []
+    for i in range(5):
+        paths.append(tmp_path / f"{i}.parquet")
+        part = range(i, 500, 5)
+        columns = [pa.array(part, pa.int64()), pa.array([at[n] for n in part], pa.int64()).cast(nanos.type)]
+        pq.write_table(pa.table(columns, schema=pa.schema([id_field(), nanos])), paths[-1])
+    add(table, *paths)
+    options = {"min-overlap-depth": "2"} | ({"target-file-size-bytes": "2000"} if several else {})
+    lake.rewrite("t", options, strategy="sort", sorted_by=[sorted_by])
+    found = files(lake)
+    assert (len(found) > 1) == several
+    read = [pq.read_table(file.path.removeprefix("file://")).select(["id", "n"]) for file in found]
+    assert all(part["n"].type == nanos.type for part in read)
+    rows = [list(zip(p["id"].to_pylist(), p["n"].cast(pa.int64()).to_pylist(), strict=True)) for p in read]
+    assert sorted(row for part in rows for row in part) == list(enumerate(at))
+    if "zorder" not in sorted_by:
+        ends = [[n for _, n in part] for part in rows]
+        known = [[n for n in part if n is not None] for part in ends]
+        first = "FIRST" in sorted_by or "DESC" not in sorted_by
+        assert all((part[0] is None) >= (part[-1] is None) for part in ends) == first
+        assert all(part == sorted(part, reverse="DESC" in sorted_by) for part in known)
+    assert not [name for name in lake.orphans("t") if not name.endswith(".metadata.json")]
+
+
+def test_a_table_of_iceberg_java_keeps_its_variants(java_lake: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """Three files, in the spelling of our own readers."""
+    monkeypatch.chdir(tmp_path)
+    fx = java_lake(tmp_path)
+
+    def rows() -> list[tuple[int, str | None]]:
+        table = fx.connector.tables_of.open("fx", "v3_variant")
+        live = read_live(table, table.current_snapshot())
+        read = [pq.read_table(file.path.removeprefix("file:")) for file in live.data]
+        found = [(part["id"].to_pylist(), json_column(part["v"].combine_chunks(), "v").to_pylist()) for part in read]
+        return sorted((number, text) for ids, texts in found for number, text in zip(ids, texts, strict=True))
+
+    before = rows()
+    assert before == [(1, '{"a":1,"b":[true,null,"x"]}'), (2, None), (3, "3.5")]
+    assert fx.rewrite("v3_variant", {"rewrite-all": "true"})["added_data_files_count"] == 1
+    assert fx.workers.statements == []
+    assert rows() == before

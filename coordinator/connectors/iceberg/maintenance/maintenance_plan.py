@@ -77,6 +77,16 @@ class Need:
     branch: str | None = None
     """Whose files are merged where it is not main."""
 
+    @property
+    def of_branch(self) -> Mapping[str, str]:
+        """The argument for calls."""
+        return {} if self.branch is None else {"branch": self.branch}
+
+    @property
+    def head(self) -> Snapshot | None:
+        """Of the branch."""
+        return self.table.current_snapshot() if self.branch is None else self.table.snapshot_by_name(self.branch)
+
 
 def rewrite_step(need: Need) -> Step:
     """Merging data files, the partitions with the most files first, as far as the budget goes."""
@@ -96,8 +106,7 @@ def rewrite_step(need: Need) -> Step:
         reason += f"; {sum(len(group.files) for group in groups) - files} more are over the budget"
         given["max-files-to-rewrite"] = str(most)
     size = sum(group.size for group in taken)
-    of_branch = {} if need.branch is None else {"branch": need.branch}
-    return Step(name, reason, {"options": given, **of_branch}, size, need.budget.seconds_for(size))
+    return Step(name, reason, {"options": given, **need.of_branch}, size, need.budget.seconds_for(size))
 
 
 def _affordable(
@@ -118,26 +127,23 @@ def _affordable(
 
 def dangling_step(need: Need) -> Step:
     """Dropping delete files that apply to no data file."""
-    if need.branch is not None:
-        return Step("remove_dangling_deletes", _MAIN_ALONE)
-    dangling = dangling_deletes(need.table)
+    dangling = dangling_deletes(need.table, need.head)
     if not dangling:
         return Step("remove_dangling_deletes", "every delete file applies to some data file")
-    return Step("remove_dangling_deletes", f"{len(dangling)} delete files apply to no data file", {}, 0, 1.0)
+    return Step(
+        "remove_dangling_deletes", f"{len(dangling)} delete files apply to no data file", need.of_branch, 0, 1.0
+    )
 
 
 def manifests_step(need: Need) -> Step:
     """Merging small manifests."""
-    if need.branch is not None:
-        return Step("rewrite_manifests", _MAIN_ALONE)
-    snapshot = need.table.current_snapshot()
+    snapshot = need.head
     sizes = [] if snapshot is None else [manifest.manifest_length for manifest in manifests_of(need.table.io, snapshot)]
     small = [size for size in sizes if size < _SMALL_MANIFEST]
     if len(small) < _MANY_MANIFESTS:
         return Step("rewrite_manifests", f"small manifests: {len(small)}, fewer than {_MANY_MANIFESTS}")
-    return Step(
-        "rewrite_manifests", f"{len(small)} manifests are smaller than {_SMALL_MANIFEST} bytes", {}, sum(small), 1.0
-    )
+    reason = f"{len(small)} manifests are smaller than {_SMALL_MANIFEST} bytes"
+    return Step("rewrite_manifests", reason, need.of_branch, sum(small), 1.0)
 
 
 def expire_step(need: Need) -> Step:

@@ -80,7 +80,7 @@ def _with_files(head: TableState, table: Table, options: RewriteOptions, limits:
         manifests=len(manifests),
         small_manifests=len(small),
         small_manifest_size=sum(small),
-        dangling_deletes=len(dangling_deletes(table)) if live.deletes else 0,
+        dangling_deletes=len(dangling_deletes(table, current)) if live.deletes else 0,
         stale_statistics=_stale(table, current),
     )
 

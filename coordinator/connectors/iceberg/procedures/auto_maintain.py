@@ -75,7 +75,7 @@ DECLARATION = ProcedureDeclaration(
     example="CALL iceberg.system.auto_maintain(table => 'sales.orders', budget_seconds => 300)",
     notes="In this order: merging data files, dangling deletes, manifests, old snapshots (by the table's "
     "history.expire properties), statistics where the table has some. Orphan files are never touched. A second call "
-    "finds nothing to do. Of a branch data files are merged and old snapshots forgotten; the rest is main's. "
+    "finds nothing to do. Of a branch all is done but statistics, which are main's. "
     "A step that fails does not keep the others from being done.",
 )
 

@@ -1,4 +1,4 @@
-"""``CALL catalog.system.convert_equality_deletes(schema, table_name, dry_run)``"""
+"""``CALL catalog.system.convert_equality_deletes(schema, table_name, dry_run, branch)``"""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Annotated
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.rewrite.asked.branches import head_of
 from coordinator.connectors.iceberg.rewrite.committing.commit import snapshot_after
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.rewrite.committing.recovery import sweep
@@ -43,6 +46,7 @@ class Arguments(TableArguments):
     """What the call says."""
 
     dry_run: Annotated[bool, Declared("boolean", "Only list the files.")] = False
+    branch: Annotated[str | None, Declared("varchar", "The branch whose delete files are meant; default: main.")] = None
 
 
 DECLARATION = ProcedureDeclaration(
@@ -78,13 +82,14 @@ DECLARATION = ProcedureDeclaration(
 def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for files that are no plain Parquet, and TRANSACTION_CONFLICT; leaves no file then."""
     table = call.catalog.open(call.schema, call.table)
-    conversion = plan_conversion(table)
+    head = head_of(table, call.arguments.branch)
+    conversion = plan_conversion(table, head)
     if call.arguments.dry_run:
         return rows_of_dry_run(conversion)
     if not conversion.equality:
         return [[0, 0, 0]]
     call_id, journal = uuid.uuid4().hex, Journal(call.catalog.work)
-    entry = _entry(call, table, call_id)
+    entry = _entry(call, table, head, call_id)
     journal.begin(entry)
     try:
         made = new_deletes(conversion, _run(call, conversion, call_id))
@@ -113,8 +118,7 @@ def _run(call: Call[Arguments], conversion: Conversion, call_id: str) -> Iterato
     return run_kernel(call.context, POSITIONS, tasks, "comparing rows", job)
 
 
-def _entry(call: Call[Arguments], table: Table, call_id: str) -> JournalEntry:
-    snapshot = table.current_snapshot()
+def _entry(call: Call[Arguments], table: Table, snapshot: Snapshot | None, call_id: str) -> JournalEntry:
     return JournalEntry(
         call_id=call_id,
         catalog=call.catalog.settings.catalog,
@@ -139,6 +143,7 @@ def _commit(call: Call[Arguments], table: Table, conversion: Conversion, made: N
         added=made.files,
         examined={c.data.key: c.data.key in made.data_files for c in conversion.candidates},
         properties={"engine-name": "procession", QUERY_ID: call.context.session.query_id},
+        branch=call.arguments.branch or MAIN_BRANCH,
     ).commit()
     try:
         transaction.commit_transaction()

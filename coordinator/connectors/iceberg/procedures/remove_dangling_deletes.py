@@ -1,4 +1,4 @@
-"""``CALL catalog.system.remove_dangling_deletes(schema, table_name, dry_run)``"""
+"""``CALL catalog.system.remove_dangling_deletes(schema, table_name, dry_run, branch)``"""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import uuid
 from dataclasses import dataclass
 from typing import Annotated
 
+from pyiceberg.table.refs import MAIN_BRANCH
+
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.rewrite.asked.branches import head_of
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
@@ -21,6 +24,7 @@ class Arguments(TableArguments):
     """What the call says."""
 
     dry_run: Annotated[bool, Declared("boolean", "Only list them.")] = False
+    branch: Annotated[str | None, Declared("varchar", "The branch whose delete files are meant; default: main.")] = None
 
 
 DECLARATION = ProcedureDeclaration(
@@ -44,7 +48,7 @@ DECLARATION = ProcedureDeclaration(
 def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError TRANSACTION_CONFLICT when a data file came that one of them applies to."""
     table = call.catalog.open(call.schema, call.table)
-    dangling = dangling_deletes(table)
+    dangling = dangling_deletes(table, head_of(table, call.arguments.branch))
     if call.arguments.dry_run:
         return [
             (d.path, d.file.content.name, partition_text(d.file, table.specs()[d.file.spec_id], table.schema()), d.size)
@@ -57,6 +61,7 @@ def answer(call: Call[Arguments]) -> Rows:
             call_id=uuid.uuid4().hex,
             converted=dangling,
             properties={"engine-name": "procession", QUERY_ID: call.context.session.query_id},
+            branch=call.arguments.branch or MAIN_BRANCH,
         ).commit()
         call.context.check_cancelled()
         transaction.commit_transaction()

@@ -1,4 +1,4 @@
-"""``CALL catalog.system.rewrite_manifests(schema, table_name, use_caching, spec_id, sort_by, dry_run)``"""
+"""``CALL catalog.system.rewrite_manifests(schema, table_name, use_caching, spec_id, sort_by, dry_run, branch)``"""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Annotated
 
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any
+from coordinator.connectors.iceberg.rewrite.asked.branches import head_of
 from coordinator.connectors.iceberg.snapshots.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from shared.spi.procedure import (
@@ -42,6 +44,7 @@ class Arguments(TableArguments):
         ),
     ] = None
     dry_run: Annotated[bool, Declared("boolean", "Only list the manifests.")] = False
+    branch: Annotated[str | None, Declared("varchar", "The branch whose manifests are meant; default: main.")] = None
 
 
 DECLARATION = ProcedureDeclaration(
@@ -77,12 +80,13 @@ def answer(call: Call[Arguments]) -> Rows:
         raise ArgumentError("spec_id", f"Cannot find spec with id: {spec}")
     spec_id = table.spec().spec_id if spec is None else spec
     order = _order(call, table.specs()[spec_id])
-    groups = plan_manifests(table, spec_id, order)
+    branch = call.arguments.branch or MAIN_BRANCH
+    groups = plan_manifests(table, head_of(table, branch), spec_id, order)
     if call.arguments.dry_run:
         return [row for group in groups for row in _rows(group)]
     if not groups:
         return [[0, 0]]
-    if sum(group.size for group in groups) > LARGE_MANIFESTS:
+    if branch == MAIN_BRANCH and sum(group.size for group in groups) > LARGE_MANIFESTS:
         given = call.given("use_caching", "spec_id", "sort_by")
         rows = call_spark_if_any(call, "rewrite_manifests", given)
         if rows is not None:
@@ -91,7 +95,7 @@ def answer(call: Call[Arguments]) -> Rows:
     call.context.report(ProcedureProgress(0, replaced, "rewriting manifests"))
     transaction = table.transaction()
     properties = {"engine-name": "procession", QUERY_ID: call.context.session.query_id}
-    producer = RewriteManifests(transaction, groups, properties, order)
+    producer = RewriteManifests(transaction, groups, properties, order, branch)
     producer.commit()
     call.context.check_cancelled()
     transaction.commit_transaction()

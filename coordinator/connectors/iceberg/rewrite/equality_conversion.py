@@ -8,6 +8,7 @@ from typing import Any
 
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
@@ -41,9 +42,9 @@ class Conversion:
         return [c.data for c in self.candidates if any(d.key == delete.key for d in c.deletes)]
 
 
-def plan_conversion(table: Table) -> Conversion:
-    """What the current snapshot holds; raises ProcessionError NOT_SUPPORTED for files that are no plain Parquet."""
-    live = read_live(table, table.current_snapshot())
+def plan_conversion(table: Table, snapshot: Snapshot | None) -> Conversion:
+    """What a snapshot holds; raises ProcessionError NOT_SUPPORTED for files that are no plain Parquet."""
+    live = read_live(table, snapshot)
     equality = tuple(delete for delete in live.deletes if not delete.is_position_delete)
     index = DeleteIndex(equality, table.specs())
     every = DeleteIndex(live.deletes, table.specs())

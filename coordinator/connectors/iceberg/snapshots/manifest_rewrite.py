@@ -13,7 +13,8 @@ from typing import Any
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Table, Transaction
-from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
@@ -40,9 +41,10 @@ class ManifestGroup:
         return sum(manifest.manifest_length for manifest in self.manifests)
 
 
-def plan_manifests(table: Table, spec_id: int, order: Sequence[int] | None = None) -> list[ManifestGroup]:
-    """What to replace: data and delete manifests of one partition spec, unless a rewrite would change nothing."""
-    snapshot = table.current_snapshot()
+def plan_manifests(
+    table: Table, snapshot: Snapshot | None, spec_id: int, order: Sequence[int] | None = None
+) -> list[ManifestGroup]:
+    """What to replace of a snapshot: manifests of one partition spec, unless a rewrite would change nothing."""
     manifests = [] if snapshot is None else manifests_of(table.io, snapshot)
     target = whole_number(table.properties.get(_TARGET)) or _EIGHT_MEGABYTES
     groups = []
@@ -73,7 +75,7 @@ def _is_settled(table: Table, group: ManifestGroup, order: Sequence[int] | None,
 
 
 class RewriteManifests(SnapshotProducer["RewriteManifests"]):
-    """Replaces the manifests of ``groups`` on the main branch; all of them must still be listed there."""
+    """Replaces the manifests of ``groups`` on a branch; all of them must still be listed there."""
 
     def __init__(
         self,
@@ -81,8 +83,10 @@ class RewriteManifests(SnapshotProducer["RewriteManifests"]):
         groups: Iterable[ManifestGroup],
         properties: Mapping[str, str],
         order: Sequence[int] | None = None,
+        branch: str = MAIN_BRANCH,
     ) -> None:
-        super().__init__(Operation.REPLACE, transaction, transaction._table.io, snapshot_properties=dict(properties))
+        io, given = transaction._table.io, dict(properties)
+        super().__init__(Operation.REPLACE, transaction, io, snapshot_properties=given, branch=branch)
         self._groups = list(groups)
         self._order = order
         self._counts: dict[str, str] = {}

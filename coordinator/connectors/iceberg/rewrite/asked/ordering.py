@@ -24,8 +24,10 @@ from coordinator.kernels.sort_tasks import KeyColumn, RowOrder
 from shared.spi.procedure import ArgumentError
 
 _TIMES: dict[type, str] = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
-STRANGE_TYPES = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
-"""Beginnings of types that our kernels neither sort by nor divide by."""
+_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+_UNSORTED = ("unknown", "variant", "geometry", "geography")
+STRANGE_TYPES = (*_UNSORTED, *_NANOSECONDS)
+"""Beginnings of types that our kernels do not divide by; by nanoseconds as they are they sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def _column(field: SortField, schema: Schema) -> KeyColumn | str:
     if reason := _unsortable(source.field_type, source.name):
         return reason
     transform = _transform(field)
-    if transform is None:
+    if transform is None or (transform != "identity" and str(source.field_type).startswith(_NANOSECONDS)):
         return f"the table's sort order has {field.transform} of {source.name}"
     return KeyColumn(
         source.field_id,
@@ -100,6 +102,6 @@ def _transform(field: SortField) -> str | None:
 
 
 def _unsortable(type_: IcebergType, name: str) -> str | None:
-    if not isinstance(type_, PrimitiveType) or str(type_).startswith(STRANGE_TYPES):
+    if not isinstance(type_, PrimitiveType) or str(type_).startswith(_UNSORTED):
         return f"column {name} is of type {type_}"
     return None

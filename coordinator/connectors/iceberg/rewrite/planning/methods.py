@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
 from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import asked_columns
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup
 from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
 from coordinator.connectors.iceberg.rewrite.planning.parquet_options import asked_row_group
-from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory, inputs_with_deletes
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory, inputs_with_deletes, key_bounds
 from coordinator.kernels.tasks import PROBE, Probed, ProbeTask, RowGroups
 from shared.spi.workers import WorkerRuntime
 
@@ -55,11 +56,13 @@ def choose_methods(
     open_groups = [i for i, reason in enumerate(reasons) if reason is None]
     for number, answers in _probed(table, groups, open_groups, factory, workers).items():
         deletes = any(candidate.deletes for candidate in groups[number].files)
-        methods[number] = _method(answers, table.properties, deletes=deletes)
+        sure = next(_equality_deletes(groups[number]), None) is None
+        methods[number] = _method(answers, table.properties, deletes=deletes, sure=sure)
     return methods
 
 
-def _method(answers: Sequence[Probed], properties: Mapping[str, str], *, deletes: bool) -> Method:
+def _method(answers: Sequence[Probed], properties: Mapping[str, str], *, deletes: bool, sure: bool) -> Method:
+    """``sure``: deleted rows are known by position, and not only by the bounds of their keys."""
     reason = _reason_of_footers(answers, properties)
     if reason is not None:
         return Method(copies=False, reason=reason)
@@ -69,7 +72,7 @@ def _method(answers: Sequence[Probed], properties: Mapping[str, str], *, deletes
     total = sum(sum(file.sizes) for file in files)
     decoded = sum(file.sizes[number] for file in files for number in file.deleted)
     count, touched = (sum(len(of) for of in found) for found in ([f.sizes for f in files], [f.deleted for f in files]))
-    text = f"{touched} of {count} row groups have deleted rows"
+    text = f"{touched} of {count} row groups {'have' if sure else 'may have'} deleted rows"
     if not touched:
         return Method(copies=True, reason=text)
     if decoded > _MOST_DECODED * total:
@@ -85,7 +88,7 @@ def _reason_of_manifests(group: FileGroup, options: RewriteOptions, asked: int |
     if not options.copy_row_groups:
         return "copy-row-groups is false"
     files = [candidate.data.file for candidate in group.files]
-    if any(not delete.is_position_delete for candidate in group.files for delete in candidate.deletes):
+    if any(not key_bounds(delete) for delete in _equality_deletes(group)):
         return "rows that equality deletes name have to be left out"
     known = sum(max(1, len(file.split_offsets or ())) for file in files)
     average = group.size // known
@@ -94,6 +97,10 @@ def _reason_of_manifests(group: FileGroup, options: RewriteOptions, asked: int |
     if average < LEAST_ROW_GROUP:
         return f"row groups are small, {average} bytes on average, and decoding merges them"
     return None
+
+
+def _equality_deletes(group: FileGroup) -> Iterator[LiveFile]:
+    return (delete for candidate in group.files for delete in candidate.deletes if not delete.is_position_delete)
 
 
 def _probed(
@@ -112,8 +119,8 @@ def _probed(
 
 def _task(table: Table, files: Sequence[Candidate], factory: TaskFactory, number: int) -> ProbeTask:
     slices = [Slice(candidate, candidate.data.size) for candidate in files]
-    inputs, positions, _ = inputs_with_deletes(slices, table)
-    return ProbeTask(factory.fields, inputs, factory.storage, number, positions)
+    inputs, positions, equality = inputs_with_deletes(slices, table)
+    return ProbeTask(factory.fields, inputs, factory.storage, number, positions, equality)
 
 
 def _reason_of_footers(answers: Sequence[Probed], properties: Mapping[str, str]) -> str | None:

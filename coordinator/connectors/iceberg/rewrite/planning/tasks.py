@@ -166,7 +166,16 @@ def position_delete(delete: LiveFile) -> DeleteFile:
 
 
 def _equality_delete(delete: LiveFile, table: Table) -> DeleteFile:
-    return DeleteFile(delete.path, delete.size, equality_fields(table, delete), keys=delete.file.record_count)
+    fields, bounds = equality_fields(table, delete), key_bounds(delete)
+    return DeleteFile(delete.path, delete.size, fields, keys=delete.file.record_count, bounds=bounds)
+
+
+def key_bounds(delete: LiveFile) -> dict[str, tuple[str, str, bool]]:
+    """What the manifest says of the keys of an equality delete file, by field id; nothing of columns without bounds."""
+    lower, upper = delete.file.lower_bounds or {}, delete.file.upper_bounds or {}
+    nulls = delete.file.null_value_counts or {}
+    ids = [number for number in delete.file.equality_ids or () if number in lower and number in upper]
+    return {str(i): (lower[i].hex(), upper[i].hex(), nulls.get(i, 1) > 0) for i in ids}
 
 
 def _input(piece: Slice, table: Table, positions: Mapping[str, LiveFile], equality: Mapping[str, LiveFile]) -> Input:
