@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Protocol
 
 import msgspec
@@ -34,19 +35,37 @@ class KafkaSettings(Settings):
         True, alias="kafka-event-listener.publish-completed-event", description="Whether completed queries are sent."
     )
     client_id: str = Field("procession", alias="kafka-event-listener.client-id", description="Name for the brokers.")
+    ends_start: bool = Field(
+        True,
+        alias="kafka-event-listener.terminate-on-initialization-failure",
+        description="Whether a coordinator does not start while no broker answers; otherwise events are lost, and"
+        " counted, until one does.",
+    )
     request_timeout: Seconds = Field(
         10.0, alias="kafka-event-listener.request-timeout", gt=0, description="How long the brokers may take."
     )
 
 
+class Message(Protocol):
+    """What of kafka-python's FutureRecordMetadata is used."""
+
+    exception: BaseException | None
+
+    def failed(self) -> bool: ...
+
+
 class Producer(Protocol):
     """What of kafka-python's KafkaProducer is used."""
 
-    def send(self, topic: str, value: bytes, key: bytes) -> object: ...
+    def send(self, topic: str, value: bytes, key: bytes) -> Message: ...
 
     def flush(self, timeout: float) -> object: ...
 
     def close(self) -> object: ...
+
+
+class LostMessagesError(Exception):
+    """Brokers did not take some messages."""
 
 
 class KafkaProvider:
@@ -60,26 +79,37 @@ class KafkaProvider:
         ):
             if wanted and topic is None:
                 raise ConfigurationError(f"property 'kafka-event-listener.{name}-event.topic' is missing")
-        return KafkaListener(settings, _producer(settings), context)
+        kafka = _client()
+        made = _producer(kafka, settings) if settings.ends_start else None
+        return KafkaListener(settings, made, context, lambda: _producer(kafka, settings))
 
 
 class KafkaListener:
     """The key of a message is the query's id, so that a query's events stay in order."""
 
-    def __init__(self, settings: KafkaSettings, producer: Producer, context: ListenerContext) -> None:
-        self._settings, self._producer = settings, producer
+    def __init__(
+        self, settings: KafkaSettings, producer: Producer | None, context: ListenerContext, make: Callable[[], Producer]
+    ) -> None:
+        """``make`` is asked for a producer for as long as there is none."""
+        self._settings, self._producer, self._make = settings, producer, make
         self._about = {"environment": context.environment, "nodeId": context.node_id}
 
     def receive(self, events: Sequence[Event]) -> None:
+        """Raises what the client does, and LostMessagesError for what the brokers refused, such as too large ones."""
+        producer = self._producer = self._producer or self._make()
+        sent = []
         for event in events:
             topic = self._topic(event)
             if topic is not None and isinstance(event, QueryCreatedEvent | QueryCompletedEvent):
                 body = msgspec.json.encode({"eventMetadata": self._about, "eventPayload": event})
-                self._producer.send(topic, value=body, key=event.metadata.query_id.encode())
-        self._producer.flush(self._settings.request_timeout)
+                sent.append(producer.send(topic, value=body, key=event.metadata.query_id.encode()))
+        producer.flush(self._settings.request_timeout)
+        if lost := [message.exception for message in sent if message.failed()]:
+            raise LostMessagesError(f"{len(lost)} of {len(sent)} messages were refused: {lost[0]!r}")
 
     def close(self) -> None:
-        self._producer.close()
+        if self._producer is not None:
+            self._producer.close()
 
     def _topic(self, event: Event) -> str | None:
         match event:
@@ -91,11 +121,14 @@ class KafkaListener:
                 return None
 
 
-def _producer(settings: KafkaSettings) -> Producer:
+def _client() -> ModuleType:
     try:
-        kafka = import_module("kafka")
+        return import_module("kafka")
     except ImportError as error:
         raise ConfigurationError("the event listener kafka needs a client: pip install kafka-python") from error
+
+
+def _producer(kafka: ModuleType, settings: KafkaSettings) -> Producer:
     try:
         made: Producer = kafka.KafkaProducer(
             bootstrap_servers=list(settings.brokers),

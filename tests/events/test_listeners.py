@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import respx
 
 from coordinator.events.http import HttpListener, HttpProvider, HttpSettings
 from coordinator.events.json_lines import JsonLines
-from coordinator.events.kafka import KafkaListener, KafkaSettings
+from coordinator.events.kafka import KafkaListener, KafkaSettings, LostMessagesError
 from tests.event_samples import FAILURE, completed, created, progress, service, updated
 
 URL = "https://events.example.com/in"
@@ -105,14 +106,26 @@ def test_http_headers_of_a_file(tmp_path: Path) -> None:
     assert HttpSettings.model_fields["retry_count"].default == 0
 
 
+@dataclass
+class FakeMessage:
+    exception: BaseException | None = None
+
+    def failed(self) -> bool:
+        return self.exception is not None
+
+
 class FakeProducer:
-    def __init__(self) -> None:
+    def __init__(self, largest: int = 1 << 20) -> None:
+        self.largest = largest
         self.sent: list[tuple[str, Any, bytes]] = []
         self.flushed = 0
         self.closed = False
 
-    def send(self, topic: str, value: bytes, key: bytes) -> None:
+    def send(self, topic: str, value: bytes, key: bytes) -> FakeMessage:
+        if len(value) > self.largest:
+            return FakeMessage(ValueError("too large"))  # kafka-python raises nothing here, nor when it flushes
         self.sent.append((topic, json.loads(value), key))
+        return FakeMessage()
 
     def flush(self, timeout: float) -> None:
         self.flushed += 1
@@ -121,20 +134,57 @@ class FakeProducer:
         self.closed = True
 
 
-def test_kafka_messages_are_wrapped_as_trinos() -> None:
-    settings = KafkaSettings.model_validate(
+def kafka_settings(**changes: str) -> KafkaSettings:
+    return KafkaSettings.model_validate(
         {
             "kafka-event-listener.broker-endpoints": "a:1,b:2",
             "kafka-event-listener.created-event.topic": "made",
             "kafka-event-listener.completed-event.topic": "done",
         }
+        | {f"kafka-event-listener.{name}": value for name, value in changes.items()}
     )
+
+
+def no_producer() -> FakeProducer:
+    raise ConnectionError("no broker answers")
+
+
+def test_kafka_messages_are_wrapped_as_trinos() -> None:
+    settings = kafka_settings()
     assert settings.brokers == ("a:1", "b:2")
     producer = FakeProducer()
-    listener = KafkaListener(settings, producer, service())
+    listener = KafkaListener(settings, producer, service(), no_producer)
     listener.receive([created(), updated(), completed(), progress()])
     listener.close()
     assert [(topic, key) for topic, _, key in producer.sent] == [("made", b"q1"), ("done", b"q1")]
     assert producer.sent[1][1]["eventPayload"]["metadata"]["queryState"] == "FINISHED"
     assert producer.sent[0][1]["eventMetadata"] == {"environment": "test", "nodeId": "node-1"}
     assert (producer.flushed, producer.closed) == (1, True)
+
+
+def test_messages_that_brokers_refuse_are_counted() -> None:
+    listener = KafkaListener(kafka_settings(), producer := FakeProducer(5000), service(), no_producer)
+    with pytest.raises(LostMessagesError, match=r"1 of 3 messages were refused: ValueError\('too large'\)"):
+        listener.receive([created("a"), completed("b", text="x" * 9000), completed("c")])
+    assert [key for _, _, key in producer.sent] == [b"a", b"c"]
+
+
+def test_brokers_may_come_later() -> None:
+    made: list[FakeProducer] = []
+    away = [True]
+
+    def make() -> FakeProducer:
+        if away[0]:
+            raise ConnectionError("no broker answers")
+        made.append(FakeProducer())
+        return made[-1]
+
+    listener = KafkaListener(kafka_settings(), None, service(), make)
+    with pytest.raises(ConnectionError):
+        listener.receive([completed("a")])
+    away[0] = False
+    listener.receive([completed("b")])
+    listener.receive([completed("c")])
+    listener.close()
+    assert [[key for _, _, key in each.sent] for each in made] == [[b"b", b"c"]]
+    KafkaListener(kafka_settings(), None, service(), no_producer).close()
