@@ -193,18 +193,23 @@ def _overloaded(node: Call, function: str, arguments: list[exp.Expr], dialect: s
 
 
 def _concat(node: Call, first: str, arguments: list[exp.Expr]) -> exp.Expr:
-    if first in ("varchar", "varbinary"):
-        # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
-        result = arguments[0]
-        for argument in arguments[1:]:
-            result = binary(exp.DPipe, result, argument)
-        return result
+    if typed(node).base == "array":
+        whole = _depth(typed(node))
+        parts = [a if _depth(typed(n)) == whole else _list(a) for n, a in zip(node.arguments, arguments, strict=True)]
+        return call("concat", *parts)
     if first == "char":
         left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
         return call("rtrim", binary(exp.DPipe, left, arguments[1]))
-    element = typed(node).arguments[0]
-    parts = [_list(a) if typed(n) == element else a for n, a in zip(node.arguments, arguments, strict=True)]
-    return call("concat", *parts)
+    # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
+    result = arguments[0]
+    for argument in arguments[1:]:
+        result = binary(exp.DPipe, result, argument)
+    return result
+
+
+def _depth(type_: Type) -> int:
+    """How deep arrays are in each other. Types alone do not tell an element: those of texts have lengths."""
+    return 1 + _depth(type_.arguments[0]) if type_.base == "array" else 0
 
 
 def _list(element: exp.Expr) -> exp.Expr:

@@ -116,6 +116,8 @@ CASTS = (
 )
 COLLECTIONS = (
     "split(s, 'b')",
+    "split(s, 'b') || 'q'",
+    "'q' || split(s, 'b')",
     "ARRAY[i, 2]",
     "cardinality(ARRAY[i, 2])",
     "contains(ARRAY[1, 2], i)",
