@@ -82,6 +82,8 @@ def renamed(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Ex
     """A value whose rows have the field names of ``target``: engines match fields by name, Presto by position."""
     if names_of(source) == names_of(target):
         return value
+    if source.base == "unknown":  # of NULL and of arrays without elements; engines hold it as a number
+        return cast(exp.Null(), target, dialect)
     if source.base == "row":
         fields = [
             renamed(exp.Dot(this=exp.Paren(this=value.copy()), expression=name(field_name(source, i))), s, t, dialect)
