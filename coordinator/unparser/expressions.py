@@ -13,8 +13,8 @@ from coordinator.unparser.attempts import forgivable, forgiving
 from coordinator.unparser.casts import (
     GUARDED,
     SHOWN,
+    differs,
     guarded,
-    names_of,
     renamed,
     represented,
     shown_as_text,
@@ -195,7 +195,11 @@ def _overloaded(node: Call, function: str, arguments: list[exp.Expr], dialect: s
 def _concat(node: Call, first: str, arguments: list[exp.Expr]) -> exp.Expr:
     if typed(node).base == "array":
         whole = _depth(typed(node))
-        parts = [a if _depth(typed(n)) == whole else _list(a) for n, a in zip(node.arguments, arguments, strict=True)]
+        parts = []
+        for given, argument in zip(node.arguments, arguments, strict=True):
+            is_array = _depth(typed(given)) == whole
+            source = typed(given) if is_array else Type("array", (typed(given),))
+            parts.append(renamed(argument if is_array else _list(argument), source, typed(node), "spark"))
         return call("concat", *parts)
     if first == "char":
         left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
@@ -297,7 +301,7 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
         value = cast(value, VARCHAR, dialect)
     if target.base == "varchar" and source.base in SHOWN:
         return shown_as_text(value, source, target, dialect)
-    if source.base == target.base and source.base in ("row", "array", "map") and names_of(source) != names_of(target):
+    if source.base == target.base and source.base in ("row", "array", "map") and differs(source, target, dialect):
         value = renamed(value, source, target, dialect)
     result = cast(value, target, dialect, attempt=attempt)
     if target.base == "varchar" and target.numbers and source.base == "bigint":
