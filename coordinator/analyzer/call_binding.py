@@ -19,6 +19,7 @@ from coordinator.expressions.types import (
     UNKNOWN,
     common_super_type,
     type_text,
+    untyped,
 )
 from coordinator.sql.tree.expressions import Expression, FunctionCall, LambdaExpression
 from coordinator.sql.tree.node import Node
@@ -63,7 +64,7 @@ def bind_call(
         raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
     if name == "reduce_agg" and not _is_literal(values[1]):
         raise context.error(arguments[1], "REDUCE_AGG only supports non-NULL literal as the initial value")
-    state = _widened_state(values[1], bodies) if name == "reduce_agg" else None
+    state = _state(name, values, bodies)
     if state is not None and values[1] is not None:
         widened = [values[0], coerce(values[1], state, context.zone), *values[2:]]
         again = registry.bind(name, [None if v is None else typed(v) for v in widened], kinds, typer)
@@ -80,12 +81,21 @@ def _refuse_lambda(arguments: Sequence[Expression], arities: Mapping[int, int], 
         raise context.error(function, f"Expected a lambda that takes {wanted} argument(s) but got {given}")
 
 
-def _widened_state(initial: RowExpression | None, bodies: dict[int, Lambda]) -> Type | None:
-    """The state of REDUCE_AGG where its lambdas give a wider type than its initial value has."""
+def _state(name: str, values: Sequence[RowExpression | None], bodies: dict[int, Lambda]) -> Type | None:
+    """Of REDUCE_AGG, and of REDUCE that begins with NULL or an empty array: its steps tell what it will hold."""
+    if name == "reduce_agg":
+        return _widened_state(values[1], list(bodies.values()))
+    if name == "reduce" and values[1] is not None and untyped(typed(values[1])):
+        return _widened_state(values[1], [bodies[2]])
+    return None
+
+
+def _widened_state(initial: RowExpression | None, bodies: Sequence[Lambda]) -> Type | None:
+    """The state where lambdas give a wider type than the initial value has."""
     if initial is None:
         return None
     type_: Type | None = typed(initial)
-    for body in bodies.values():
+    for body in bodies:
         type_ = None if type_ is None else common_super_type(type_, typed(body.body))
     return type_ if type_ != typed(initial) else None
 

@@ -282,3 +282,8 @@ def is_comparable(value: Type) -> bool:
 def is_orderable(value: Type) -> bool:
     """Whether ``<`` and ORDER BY work on the type."""
     return value.base not in _NOT_ORDERABLE and all(is_orderable(a) for a in value.arguments)
+
+
+def untyped(type_: Type) -> bool:
+    """Something in it is of no type: NULL, or what an array or map without elements would hold."""
+    return type_.base == "unknown" or any(map(untyped, type_.arguments))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from coordinator.expressions.types import length_of
+from coordinator.expressions.types import length_of, untyped
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.unparser.constants import row
 from coordinator.unparser.refusals import unsupported
@@ -78,10 +78,20 @@ def names_of(type_: Type) -> tuple[object, ...]:
     return (*own, *(names_of(a) for a in type_.arguments))
 
 
+def differs(source: Type, target: Type, dialect: str) -> bool:
+    """The engine's own cast does not do between two types of rows, arrays or maps.
+
+    What has no type, of NULL and of arrays without elements, is held as a number, which Spark casts to few types.
+    """
+    return names_of(source) != names_of(target) or (dialect == "spark" and source != target and untyped(source))
+
+
 def renamed(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Expr:
     """A value whose rows have the field names of ``target``: engines match fields by name, Presto by position."""
-    if names_of(source) == names_of(target):
+    if not differs(source, target, dialect):
         return value
+    if source.base == "unknown":
+        return cast(exp.Null(), target, dialect)
     if source.base == "row":
         fields = [
             renamed(exp.Dot(this=exp.Paren(this=value.copy()), expression=name(field_name(source, i))), s, t, dialect)
@@ -93,6 +103,8 @@ def renamed(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Ex
         body = renamed(exp.Column(this=item.copy()), source.arguments[0], target.arguments[0], dialect)
         function = "list_transform" if dialect == "duckdb" else "transform"
         return call(function, value, exp.Lambda(this=body, expressions=[item]))
+    if names_of(source) == names_of(target):
+        return value
     raise unsupported("A cast that renames the fields of rows inside a map", dialect)
 
 

@@ -13,8 +13,8 @@ from coordinator.unparser.attempts import forgivable, forgiving
 from coordinator.unparser.casts import (
     GUARDED,
     SHOWN,
+    differs,
     guarded,
-    names_of,
     renamed,
     represented,
     shown_as_text,
@@ -193,18 +193,27 @@ def _overloaded(node: Call, function: str, arguments: list[exp.Expr], dialect: s
 
 
 def _concat(node: Call, first: str, arguments: list[exp.Expr]) -> exp.Expr:
-    if first in ("varchar", "varbinary"):
-        # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
-        result = arguments[0]
-        for argument in arguments[1:]:
-            result = binary(exp.DPipe, result, argument)
-        return result
+    if typed(node).base == "array":
+        whole = _depth(typed(node))
+        parts = []
+        for given, argument in zip(node.arguments, arguments, strict=True):
+            is_array = _depth(typed(given)) == whole
+            source = typed(given) if is_array else Type("array", (typed(given),))
+            parts.append(renamed(argument if is_array else _list(argument), source, typed(node), "spark"))
+        return call("concat", *parts)
     if first == "char":
         left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
         return call("rtrim", binary(exp.DPipe, left, arguments[1]))
-    element = typed(node).arguments[0]
-    parts = [_list(a) if typed(n) == element else a for n, a in zip(node.arguments, arguments, strict=True)]
-    return call("concat", *parts)
+    # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
+    result = arguments[0]
+    for argument in arguments[1:]:
+        result = binary(exp.DPipe, result, argument)
+    return result
+
+
+def _depth(type_: Type) -> int:
+    """How deep arrays are in each other. Types alone do not tell an element: those of texts have lengths."""
+    return 1 + _depth(type_.arguments[0]) if type_.base == "array" else 0
 
 
 def _list(element: exp.Expr) -> exp.Expr:
@@ -292,7 +301,7 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
         value = cast(value, VARCHAR, dialect)
     if target.base == "varchar" and source.base in SHOWN:
         return shown_as_text(value, source, target, dialect)
-    if source.base == target.base and source.base in ("row", "array", "map") and names_of(source) != names_of(target):
+    if source.base == target.base and source.base in ("row", "array", "map") and differs(source, target, dialect):
         value = renamed(value, source, target, dialect)
     result = cast(value, target, dialect, attempt=attempt)
     if target.base == "varchar" and target.numbers and source.base == "bigint":

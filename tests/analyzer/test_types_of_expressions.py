@@ -115,3 +115,11 @@ def test_refused(text: str, catalogs: FixedCatalogs) -> None:
         typed_expression(text, catalogs)
     assert refused.value.code is OTHERWISE.get(text, ErrorCode.SYNTAX_ERROR)
     assert refused.value.message == REFUSED.get(text, refused.value.message)
+
+
+def test_a_state_that_begins_without_a_type_has_that_of_its_steps(catalogs: FixedCatalogs) -> None:
+    for initial in ("NULL", "ARRAY[]"):
+        step = "coalesce(s, 0) + x" if initial == "NULL" else "s || x"
+        type_, text = typed_expression(f"reduce(ARRAY[n_nationkey], {initial}, (s, x) -> {step}, s -> s)", catalogs)
+        assert type_ == ("bigint" if initial == "NULL" else "array(bigint)")
+        assert "CAST(s AS" not in text

@@ -70,6 +70,15 @@ def test_rows_are_divided_by_added_columns(service: Service, run: Callable[[str]
     assert sorted(run(f"SELECT a, b, c, d FROM {name}")) == [[1, None, None, None], [2, "x", 3, "yyy"]]
 
 
+def test_columns_that_divide_or_order_rows_stay(service: Service, run: Callable[[str], Any]) -> None:
+    run("CREATE TABLE newest (a bigint, b bigint, c bigint) WITH (partitioning = ARRAY['b'], format_version = '3')")
+    with pytest.raises(prestodb.exceptions.PrestoUserError) as caught:
+        run("ALTER TABLE newest DROP COLUMN b")
+    refused = "This connector does not support dropping columns which exist in any of the table's partition specs"
+    assert (caught.value.error_name, caught.value.message) == ("NOT_SUPPORTED", refused)
+    run("ALTER TABLE newest DROP COLUMN c")
+
+
 def test_refusals(service: Service, run: Callable[[str], Any]) -> None:
     run("CREATE TABLE plain (a bigint, b varchar) WITH (partitioning = ARRAY['b'])")
     wrong = {

@@ -64,6 +64,7 @@ def _rows(sql: str) -> tuple[tuple[object, ...], ...] | None:
         ("current_user", "me"),
         ("now() = now()", True),
         ("reduce(ARRAY[1, 2], 0, (a, b) -> a + b, a -> a * 10)", 30),
+        ("reduce(ARRAY[1, 2], NULL, (a, b) -> coalesce(a, 0) + b, a -> a)", 3),
         ("transform(ARRAY[1, 2], x -> transform(ARRAY[x], y -> x + y))", [[2], [4]]),
     ],
 )

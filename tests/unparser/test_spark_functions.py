@@ -116,6 +116,14 @@ CASTS = (
 )
 COLLECTIONS = (
     "split(s, 'b')",
+    "split(s, 'b') || 'q'",
+    "'q' || split(s, 'b')",
+    "IF(i > 0, ARRAY[ROW(i, s)], ARRAY[])",
+    "coalesce(ARRAY[NULL], ARRAY[ARRAY[i]])",
+    "ARRAY[ROW(ROW(i)), ROW(NULL)]",
+    "IF(i > 0, ARRAY[d], ARRAY[NULL])",
+    "reduce(ARRAY[i, 2], ARRAY[], (l, e) -> l || ROW(e, 'x'), l -> l)",
+    "CAST(ARRAY[ROW(1, 'x')] AS array(row(a integer, b varchar))) || ROW(i, 'y')",
     "ARRAY[i, 2]",
     "cardinality(ARRAY[i, 2])",
     "contains(ARRAY[1, 2], i)",

@@ -395,6 +395,8 @@ def _change_columns(catalog: TableCatalog, change: ColumnStep, context: Procedur
     if table.format_version > 2:
         check_for_spark(table)
         change = replace(change, table=spelled(table, change.table))
+        if isinstance(change, ColumnRemoval):
+            _refuse_used(table, change.column)
         context.workers.run_sql(column_step(context.catalog, change))
         if isinstance(change, ColumnAddition):
             for statement in partition_steps(context.catalog, change, _fields_of(change)):
