@@ -132,6 +132,16 @@ def window_call(
     function: WindowFunction, spec: WindowSpecification, key: str, dialect: str, known: dict[str, RowExpression]
 ) -> tuple[exp.Expr, str]:
     """A window function with its OVER, and the name of its variable; ``known`` is what variables stand for."""
+    try:
+        return _window_call(function, spec, key, dialect, known)
+    except ProcessionError as error:
+        place_refusal(error, function.functionCall.sourceLocation)
+        raise
+
+
+def _window_call(
+    function: WindowFunction, spec: WindowSpecification, key: str, dialect: str, known: dict[str, RowExpression]
+) -> tuple[exp.Expr, str]:
     presto = function_of(function.functionCall, dialect)
 
     def over(tree: exp.Expr) -> exp.Expr:

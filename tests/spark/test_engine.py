@@ -97,7 +97,11 @@ def test_jobs_are_asked_for_where_that_takes_no_time(
     assert asked == [(connection, execution.spark_operations)]
     with pytest.raises(ProcessionError):
         list(running.batches(lambda session: session.sql("SELECT no_such_column")))
-    assert len(asked) == 1, "who fails asks nothing more of Spark"
+    assert len(asked) == 2, "those of what failed are known too"
+    monkeypatch.setattr(runner, "_WORTH_ASKING_SECONDS", 60.0)
+    with pytest.raises(ProcessionError):
+        list(running.batches(lambda session: session.sql("SELECT no_such_column")))
+    assert len(asked) == 2
 
 
 def test_progress_of_a_statement_is_reported(engine: SparkEngine, execution: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.errors import ProcessionError
+from shared.errors import ErrorLocation, ProcessionError
 from tests.optimizer.rule_cases import TIDY
 from tests.unparser.written import FIRST, Written
 from tests.unparser.written import written as unparsed
@@ -119,8 +119,10 @@ def test_an_offset_that_is_another_in_each_row_is_duckdbs_alone(written: Written
     sql = f"SELECT n_nationkey, count(*) OVER (ORDER BY n_nationkey ROWS n_regionkey PRECEDING) {NATION}"
     _, plan = written.cases.planned(TIDY[1], sql, first=FIRST)
     assert written.cases.rows(plan) == written.cases.answer(sql)
-    with pytest.raises(ProcessionError, match="A window frame whose offset is no constant is not supported by Spark"):
+    with pytest.raises(ProcessionError) as refused:
         unparsed(plan, "spark")
+    assert refused.value.message == "A window frame whose offset is no constant is not supported by Spark"
+    assert refused.value.location == ErrorLocation(1, sql.index("count") + 1)
 
 
 @pytest.mark.parametrize(
