@@ -8,19 +8,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import httpx
+import msgspec
 import pyarrow.parquet as pq
 from rich.console import Console
 
 from coordinator.cli import demo_report as report
+from coordinator.cli.client import ClientSession, ServerUnreachableError, StatementClient, StatementError
 from coordinator.cli.progress import StatementBar
 from coordinator.cli.table_state import TableState, read_state
 from coordinator.connectors.iceberg.sample import create_sample
@@ -82,52 +81,48 @@ def _run(home: Path, options: DemoOptions, console: Console) -> int:
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     names: tuple[str, ...]
-    row: tuple[Any, ...]
+    row: tuple[object, ...]
     timeline: dict[str, float]
 
 
 def _statements(url: str, console: Console) -> _Outcome:
-    """EXPLAIN, EXPLAIN (TYPE NATIVE) and the CALL itself, with presto-python-client."""
+    """EXPLAIN, EXPLAIN (TYPE NATIVE) and the CALL itself."""
     for title, prefix in (
         ("The plan", "EXPLAIN"),
         ("The Velox plan that the sidecar made of the worker fragment", "EXPLAIN (TYPE NATIVE)"),
     ):
-        report.statement(console, title, f"{prefix} {CALL}", _execute(url, f"{prefix} {CALL}").fetchall()[0][0])
+        report.statement(console, title, f"{prefix} {CALL}", str(_execute(url, f"{prefix} {CALL}").rows[0][0]))
     # Spark starts in the background; the seconds of the call shall be the call's own.
     _execute(url, WAKE)
     report.statement(console, "The call", CALL, "")
     with StatementBar(console, "rewrite_data_files") as bar:
-        cursor = _execute(url, CALL, bar.update)
-        rows = cursor.fetchall()
+        answer = _execute(url, CALL, bar.update)
         bar.finish()
-    info = httpx.get(f"{url}/v1/query/{cursor.stats['queryId']}", timeout=30).raise_for_status().json()
-    return _Outcome(tuple(column[0] for column in cursor.description), tuple(rows[0]), info["timeline"])
+    info = httpx.get(f"{url}/v1/query/{answer.query_id}", timeout=30).raise_for_status().json()
+    return _Outcome(answer.names, answer.rows[0], info["timeline"])
 
 
-def _execute(url: str, sql: str, watch: Callable[[dict[str, object]], None] | None = None) -> Any:
-    """A finished cursor. The client drains every page inside ``execute``, so that watching needs a second thread."""
-    import prestodb
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    query_id: str
+    names: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
 
-    host, _, port = url.removeprefix("http://").partition(":")
-    connection = prestodb.dbapi.connect(host=host, port=int(port), user="demo", source="procession-demo")
-    cursor = connection.cursor()
-    failures: list[Exception] = []
 
-    def execute() -> None:
-        try:
-            cursor.execute(sql)
-        except Exception as error:
-            failures.append(error)
-
-    thread = Thread(target=execute, name="presto-client", daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.05)
-        if watch is not None and cursor.stats:
-            watch(dict(cursor.stats))
-    if failures:
-        raise DemoError(f"the statement failed: {getattr(failures[0], 'message', failures[0])}\n  {sql}")
-    return cursor
+def _execute(url: str, sql: str, watch: Callable[[Mapping[str, object]], None] = lambda _stats: None) -> _Answer:
+    """All rows; ``watch`` gets the statistics of each page as it comes."""
+    rows: list[tuple[object, ...]] = []
+    names: tuple[str, ...] = ()
+    query_id = ""
+    try:
+        with StatementClient(url, ClientSession(user="demo", source="procession-demo")) as client:
+            for page in client.execute(sql):
+                query_id, names = page.query_id, tuple(column.name for column in page.columns) or names
+                rows += page.rows
+                watch(msgspec.structs.asdict(page.stats))
+    except (StatementError, ServerUnreachableError) as error:
+        raise DemoError(f"the statement failed: {error}\n  {sql}") from error
+    return _Answer(query_id, names, tuple(rows))
 
 
 @contextmanager
@@ -182,11 +177,8 @@ def _verdict(console: Console, before: TableState, after: TableState) -> int:
 
 
 def _require() -> None:
-    missing = [] if find_spec("prestodb") else ["presto-python-client"]
     if not _generator().is_file():
-        missing.append("tpchgen-cli")
-    if missing:
-        raise DemoError(f"the demo needs {' and '.join(missing)}; fix: pip install {' '.join(missing)}")
+        raise DemoError("the demo needs tpchgen-cli; fix: pip install tpchgen-cli")
 
 
 def _generator() -> Path:
