@@ -213,11 +213,14 @@ def healed(service: Service, session: str, limit: float) -> float | None:
 
 
 def _settled(table: Table, ledger: Ledger, seconds: float = 60) -> Verdict:
-    """Once nothing is left to be removed, or the time for it is over."""
+    """Once nothing is left to be removed, or by a look that began when the time was over: one may take minutes."""
     deadline = time.monotonic() + seconds
-    while (verdict := judge(table, ledger)).orphans and time.monotonic() < deadline:
+    while True:
+        begun = time.monotonic()
+        verdict = judge(table, ledger)
+        if not verdict.orphans or begun >= deadline:
+            return verdict
         time.sleep(1)
-    return verdict
 
 
 def rounds(seed: int, count: int) -> list[Round]:
