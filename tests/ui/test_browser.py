@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -117,6 +119,25 @@ def test_the_editor(browser, service):
         page.click("#detail")
         assert page.locator(".state").first.inner_text() == "finished"
         assert "PARTIAL_RESULT_WARNING" in page.locator("section[aria-labelledby=warnings]").inner_text()
+
+
+def test_what_is_ended_early_ends_well_where_the_engine_is_slow_to_stop(browser, service):
+    with watched(browser, service.url) as editor:
+        page = editor.open("editor?catalog=iceberg&schema=db")
+        later = []
+
+        def stop_later(route):
+            later.append(threading.Timer(1, httpx.delete, [route.request.url]))
+            later[0].start()
+            route.fulfill(status=204)
+
+        page.route("**/v1/statement/partial/**", stop_later)
+        page.fill("#sql", "SELECT a.id FROM shown a CROSS JOIN shown b")
+        page.click("#run")
+        page.locator("#downloads").wait_for()
+        later[0].join()
+        page.click("#detail")
+        assert page.locator(".state").first.inner_text() == "finished"
 
 
 def test_the_editor_has_a_session(browser, service):

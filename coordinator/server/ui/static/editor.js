@@ -3,6 +3,7 @@
 
 (() => {
   const most = 1000;
+  const patience = 30000; // milliseconds
   const form = document.getElementById("editor");
   const part = (id) => document.getElementById(id);
   const sql = part("sql");
@@ -166,12 +167,16 @@
     part("cancel").disabled = true;
   }
 
-  // The statement ends well with the rows that have come, where the server can do that; it is cancelled otherwise.
+  // The statement ends well with the rows that have come, where the server can do that; it is cancelled otherwise, and
+  // where the engine does not stop in time.
   async function endEarly(own, uri) {
     if (uri && own.next) {
       await fetch(below(uri), { method: "DELETE", headers: headers(), credentials: "same-origin" });
-      const last = await page(own.next, {});
-      own.next = last.nextUri ? below(last.nextUri) : null;
+      const deadline = Date.now() + patience;
+      while (own.next && !own.stopped && Date.now() < deadline) {
+        const last = await page(own.next, {});
+        own.next = last.nextUri ? below(last.nextUri) : null;
+      }
     }
     await stop(own);
   }
