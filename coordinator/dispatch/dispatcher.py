@@ -114,7 +114,7 @@ class Dispatcher:
                 await self.sweep()
             except Exception as error:
                 internal_error(error)
-            if self.results.worth_returning():
+            if self.results.worth_returning(self.clock.monotonic()):
                 await asyncio.to_thread(return_memory)
 
     async def sweep(self) -> None:

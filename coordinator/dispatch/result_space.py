@@ -15,6 +15,8 @@ import pyarrow as pa
 
 _RETURNED = 16 << 20
 """Bytes that have to be free again before the allocators are asked to give them back: asking costs milliseconds."""
+_ASKED_AFTER = 60.0
+"""Seconds after which they are asked anyway: plans and texts come and go, too."""
 
 _CHUNK = 256 << 10
 """With less room than this there is none."""
@@ -33,7 +35,7 @@ class ResultSpace:
         self._limits: dict[Place, int] = {"memory": memory, "files": files if folder is not None else 0}
         self._used: dict[Place, int] = {"memory": 0, "files": 0}
         self._keep_free = keep_free
-        self._highest = 0
+        self._highest, self._asked = 0, 0.0
         self._lock = threading.Lock()
 
     def used(self, place: Place) -> int:
@@ -74,13 +76,13 @@ class ResultSpace:
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def worth_returning(self) -> bool:
-        """Much less is held than was before; asked again, no."""
+    def worth_returning(self, now: float) -> bool:
+        """Much less is held than was before, or it was long ago that this said so, by a clock's ``now`` in seconds."""
         with self._lock:
             used = self._used["memory"]
-            if self._highest - used < _RETURNED:
+            if self._highest - used < _RETURNED and now - self._asked < _ASKED_AFTER:
                 return False
-            self._highest = used
+            self._highest, self._asked = used, now
             return True
 
 

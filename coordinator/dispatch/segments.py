@@ -118,9 +118,10 @@ class SpooledSegments:
         return True
 
     def drop(self, query_id: str) -> None:
-        """Forget all of a query."""
-        for spooled in self._of_query.pop(query_id, {}).values():
-            spooled.file.remove()
+        """Forget all of a query at once; the files go a moment later."""
+        files = [each.file for each in self._of_query.pop(query_id, {}).values()]
+        if files:
+            asyncio.get_running_loop().run_in_executor(None, _remove, files)
 
     async def sweep(self) -> None:
         """Remove those whose time is over."""

@@ -98,3 +98,13 @@ def test_whatever_happens_the_space_is_given_back_and_the_order_is_kept(tmp_path
     assert ended_by_client or len(seen) == 400
     assert (space.used("memory"), space.used("files"), buffer.size) == (0, 0, 0)
     assert not list((tmp_path / "results").glob("*"))
+
+
+def test_allocators_are_asked_when_much_came_free_and_once_a_minute(tmp_path):
+    space = ResultSpace(100 << 20, 0, tmp_path, keep_free=0)
+    assert [space.worth_returning(now) for now in (1000.0, 1001.0, 1059.0, 1060.0, 1061.0)] == [
+        True, False, False, True, False,
+    ]  # fmt: skip
+    assert space.reserve("memory", 20 << 20)
+    space.free("memory", 20 << 20)
+    assert [space.worth_returning(now) for now in (1062.0, 1063.0)] == [True, False]
