@@ -400,7 +400,7 @@ def test_an_expiry_that_was_cut_off_is_finished_by_another(pair: Pair, monkeypat
 
 
 def test_a_table_that_was_being_filled_goes_and_gets_no_name(pair: Pair) -> None:
-    from coordinator.connectors.iceberg.tables.ddl import appear
+    from coordinator.connectors.iceberg.tables.hidden_tables import appear
 
     unseen = "procession_unfinished_20260101_000000_00000_aaaaa"
     location = f"file://{pair.lake.home}/wh/db/made-{uuid.uuid4().hex}"

@@ -10,9 +10,9 @@ import pytest
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED
 from coordinator.connectors.iceberg.rewrite.committing.recovery import recover
-from coordinator.connectors.iceberg.tables import ddl
+from coordinator.connectors.iceberg.tables import dropping
 from coordinator.connectors.iceberg.tables.creation import create, new_table
-from coordinator.connectors.iceberg.tables.ddl import appear
+from coordinator.connectors.iceberg.tables.hidden_tables import appear
 from shared.spi.catalog_changes import NewColumn, TableCreation
 
 HIDDEN = f"{UNFINISHED}20260101_000000_00001_dead"
@@ -73,13 +73,13 @@ def test_death_after_the_name_was_given(lake: Any, renamed_again: bool) -> None:
 def test_a_table_that_gets_its_name_while_it_is_taken_away_stays(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = begin(lake)
     lake.other.load_table(f"db.{HIDDEN}").append(ROWS)
-    kept, purge = files(folder), ddl.purge
+    kept, purge = files(folder), dropping.purge
 
     def named_before(*arguments: Any) -> None:
         lake.other.rename_table(f"db.{HIDDEN}", "db.t")
         purge(*arguments)
 
-    monkeypatch.setattr(ddl, "purge", named_before)
+    monkeypatch.setattr(dropping, "purge", named_before)
     lake.connector = lake.connect()
     outcomes = [recover(lake.connector.tables_of, lake.connector.journal) for _round in range(3)]
     assert [[each.outcome for each in found] for found in outcomes] == [["POSTPONED"], ["COMMITTED"], []]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.connectors.iceberg.tables import purge
-from coordinator.connectors.iceberg.tables.ddl import drop_table
+from coordinator.connectors.iceberg.tables.dropping import drop_table
 from shared.errors import ProcessionError
 from shared.spi.catalog_changes import TableRemoval
 from tests.iceberg.test_recovery import numbers

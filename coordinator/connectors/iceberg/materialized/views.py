@@ -15,7 +15,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.materialized.changes import changes_since, current_id, same_rows
 from coordinator.connectors.iceberg.materialized.stored import STORAGE_PREFIX, is_storage_name
 from coordinator.connectors.iceberg.tables.creation import check_folders, check_location, create, new_table
-from coordinator.connectors.iceberg.tables.ddl import drop_table
+from coordinator.connectors.iceberg.tables.dropping import drop_table
 from coordinator.connectors.iceberg.tables.table_properties import DECLARED, STORAGE_OF
 from coordinator.connectors.iceberg.views.catalog_views import change_view, load_view, view_names, view_store
 from coordinator.connectors.iceberg.views.store import ViewStore

@@ -31,7 +31,7 @@ from coordinator.connectors.iceberg.rewrite.committing.landed import (
     table_of_call,
 )
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
-from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
+from coordinator.connectors.iceberg.tables.hidden_tables import remove_unfinished
 from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
 from coordinator.connectors.iceberg.tables.purge import finish_drop_later
 from coordinator.connectors.iceberg.tables.uncommitted_metadata import names, never_landed, with_manifests
