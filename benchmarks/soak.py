@@ -8,7 +8,6 @@ the median of the last quarter over what stood after the first tenth, when cache
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import statistics
@@ -17,7 +16,6 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,15 +72,18 @@ def kind(process: psutil.Process, root: psutil.Process) -> str:
     return next((name for word, name in names.items() if word in line), "others")
 
 
-def client(url: str, numbers: Iterator[int], limit: int, rate: float, counts: Counter[str]) -> None:
-    """One statement each ``1 / rate`` seconds at most, also after slower ones; `rate` is infinite for no wait."""
+def client(url: str, k: int, limit: int, rate: float, counts: Counter[str]) -> None:
+    """One statement each ``1 / rate`` seconds at most, also after slower ones; `rate` is infinite for no wait.
+
+    A table goes before the next one comes, since one client asks for both: a lake that grows would be growth.
+    """
     asking = StatementClient(url, "fuzz", "engine=EMBEDDED", limit=120)
     due = time.monotonic()
-    while (at := next(numbers)) < limit:
+    for at in range(k * 7, k * 7 + limit):  # not all the same at the same time
         time.sleep(max(0.0, due - time.monotonic()))
         due = max(due, time.monotonic()) + 1 / rate
         turn, place = divmod(at, len(STATEMENTS))
-        sql = STATEMENTS[place].format(n=turn, m=turn % 50 + 1, k=0)
+        sql = STATEMENTS[place].format(n=turn, m=turn % 50 + 1, k=k)
         answer = asking.ask(sql)
         counts["internal" if answer.internal else "errors" if answer.error else "answered"] += 1
         if answer.internal:
@@ -105,8 +106,7 @@ def run(
 ) -> tuple[Counter[str], list[dict[str, dict[str, float]]]]:
     make_tables(service, "fuzz")
     counts: Counter[str] = Counter()
-    numbers = itertools.count()
-    arguments = [(service.url, numbers, limit, rate / clients, counts) for _ in range(clients)]
+    arguments = [(service.url, k, limit // clients, rate / clients, counts) for k in range(clients)]
     threads = [threading.Thread(target=client, args=each) for each in arguments]
     for thread in threads:
         thread.start()
@@ -134,9 +134,15 @@ def main() -> None:
         started = time.monotonic()
         try:
             counts, samples = run(service, limit, clients, rate)
+            tables = len(service.execute("SHOW TABLES FROM iceberg.fuzz"))
         finally:
             service.stop()
-    figures = {"statements": sum(counts.values()), "seconds": round(time.monotonic() - started), **counts}
+    figures = {
+        "statements": sum(counts.values()),
+        "seconds": round(time.monotonic() - started),
+        "tables": tables,
+        **counts,
+    }
     print(json.dumps({"bench": "soak", **figures, "grown": growth(samples)}))
 
 
