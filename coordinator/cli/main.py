@@ -70,11 +70,14 @@ def _default_etc() -> Path:
 
 
 @contextmanager
-def _importing() -> Iterator[None]:
+def importing() -> Iterator[None]:
     """What is imported stays: looking for garbage meanwhile would take a fifth of the start's CPU time."""
+    from coordinator.values.machine import arrow_on_malloc
+
     gc.disable()
     try:
-        yield
+        with arrow_on_malloc():
+            yield
     finally:
         gc.freeze()
         gc.enable()
@@ -83,7 +86,7 @@ def _importing() -> Iterator[None]:
 @app.command()
 def up(etc: Etc = None, port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
     """Serve everything on this machine (sidecar, coordinator and embedded Spark) until Ctrl-C."""
-    with _importing():
+    with importing():
         from coordinator.app import Overrides
         from coordinator.cli.up import up as run
 
@@ -93,7 +96,7 @@ def up(etc: Etc = None, port: Port = None, data_dir: DataDir = None, sidecar: Si
 @app.command()
 def coordinator(etc: Etc = None, port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
     """Serve the coordinator without a sidecar. It starts Spark as a child unless spark.remote is set."""
-    with _importing():
+    with importing():
         from coordinator.app import Overrides, serve
 
     _leave(serve(etc or _default_etc(), Overrides(port, sidecar, data_dir), _tell))

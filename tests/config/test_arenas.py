@@ -1,4 +1,4 @@
-"""Threads that come and go leave no arenas of malloc behind (``coordinator/values/machine.py``)."""
+"""Threads that come and go leave no memory of allocators behind (``coordinator/values/machine.py``)."""
 
 from __future__ import annotations
 
@@ -50,3 +50,25 @@ def test_a_process_has_two() -> None:
 
 def test_an_operators_own_number_counts() -> None:
     assert arenas(MALLOC_ARENA_MAX="3") == 3
+
+
+_IMPORTING = """
+import os
+from coordinator.cli.main import importing
+
+with importing():
+    import pyarrow
+
+print(pyarrow.default_memory_pool().backend_name, os.environ.get("ARROW_DEFAULT_MEMORY_POOL"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [({}, "system None"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc mimalloc")],
+)
+def test_a_coordinators_arrow_takes_memory_where_all_do(own: dict[str, str], expected: str) -> None:
+    variables = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"} | own
+    command = [sys.executable, "-c", _IMPORTING]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == expected
