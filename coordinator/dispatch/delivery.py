@@ -11,6 +11,7 @@ import structlog
 
 from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.replays import Replays
 from coordinator.dispatch.result_space import ResultFile, ResultSpace
 from coordinator.dispatch.segments import Segment, SpooledSegments
 from coordinator.dispatch.states import QueryState
@@ -68,9 +69,9 @@ class Page:
 class Delivery:
     """The conversation about one query. Polls of one query are answered one after another."""
 
-    def __init__(self, query: Query, space: ResultSpace, segments: SpooledSegments) -> None:
+    def __init__(self, query: Query, space: ResultSpace, segments: SpooledSegments, replays: Replays) -> None:
         self.query = query
-        self._space, self._segments = space, segments
+        self._space, self._segments, self._replays = space, segments, replays
         self._row_offset = 0
         self._queued_token = 0
         self._executing_token = -1
@@ -126,10 +127,14 @@ class Delivery:
         if chunks is None:
             raise TokenError(410, "Results of the query are gone")
         segment, data = await self._rows_of(chunks)
-        self._last = self._next_page(token, data, segment)
+        last = self._last = self._next_page(token, data, segment)
         self._executing_token = token
         self._forget_file()
-        return self._last
+        if last.data is None:
+            self._replays.forget(self)
+        else:
+            self._replays.keep(self, len(last.data))
+        return last
 
     async def _replayed(self, last: Page) -> Page:
         file = self._aside
@@ -199,16 +204,12 @@ class Delivery:
     def _stats(self) -> Stats:
         return statement_stats(self.query, trino=self.query.session.protocol == "Trino", stages=True)
 
-    @property
-    def replay_size(self) -> int:
-        """Bytes of rows kept in case the client asks for its last page again."""
-        return 0 if self._last is None or self._last.data is None else len(self._last.data)
-
     def release(self) -> None:
         """Forget the last page's rows; asking for it again is 404 from now on."""
-        if self.replay_size or self._aside is not None:
+        if self._aside is not None or (self._last is not None and self._last.data is not None):
             self._last = None
         self._forget_file()
+        self._replays.forget(self)
 
     async def set_aside(self) -> None:
         """Put the last page's rows of a conversation that goes on into a file, on a thread, if there is room."""
@@ -225,6 +226,7 @@ class Delivery:
                 file.remove()  # forgotten meanwhile
                 return
             self._last, self._aside = replace(last, data=None), file
+            self._replays.moved(self)
 
     def _forget_file(self) -> None:
         file, self._aside = self._aside, None

@@ -19,6 +19,7 @@ from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
+from coordinator.dispatch.replays import Replays
 from coordinator.dispatch.result_space import ResultSpace, return_memory
 from coordinator.dispatch.segments import SpooledSegments
 from coordinator.dispatch.settings import DispatchSettings
@@ -89,6 +90,7 @@ class Dispatcher:
         self.segments = SpooledSegments(self.settings, self.results, self.clock)
         self._ids = QueryIdGenerator(self.clock.now, id_suffix)
         self._deliveries: dict[str, Delivery] = {}
+        self._replays = Replays(self.settings.max_replay_size, self.settings.client_timeout)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ticked = self.clock.monotonic()
 
@@ -119,35 +121,18 @@ class Dispatcher:
 
     async def sweep(self) -> None:
         """Abandon, drop and forget, as the clock says; then put last pages beyond the limit into files."""
-        self.registry.sweep()
+        for query in self.registry.sweep():
+            self._deliveries.pop(query.id).release()
         await self.segments.sweep()
-        self._tick_groups()
-        self._transactions.sweep({query.session.transaction_id for query in self.registry.active()})
-        for query in self.registry:
+        active = self.registry.active()
+        self._tick_groups(active)
+        self._transactions.sweep({query.session.transaction_id for query in active})
+        for query in active:
             settle(query, self.results)
             if query.state is QueryState.RUNNING:
                 self._yield_slot(query)
-        for delivery in self._bound_replays()[:_WRITES_OF_A_SWEEP]:
-            await delivery.set_aside()
-
-    def _bound_replays(self) -> list[Delivery]:
-        """Last pages beyond the limit are forgotten where the conversation is over; the others, to go to files."""
-        kept, excess = 0, list[Delivery]()
-        for query_id, delivery in reversed(tuple(self._deliveries.items())):
-            if query_id not in self.registry:
-                self._deliveries.pop(query_id).release()
-                continue
-            if delivery.query.idle_seconds > self.settings.client_timeout:
-                delivery.release()
-            newer, kept = kept, kept + delivery.replay_size
-            # The newest last page stays, however large: its client may just be asking again.
-            if not newer or kept <= self.settings.max_replay_size:
-                continue
-            if delivery.query.active:
-                excess.append(delivery)
-            else:
-                delivery.release()
-        return excess
+        for conversation in self._replays.sweep()[:_WRITES_OF_A_SWEEP]:
+            await conversation.set_aside()
 
     def _yield_slot(self, query: Query) -> None:
         """An engine that waits for its client uses nothing that a slot stands for; others may run meanwhile."""
@@ -156,10 +141,10 @@ class Dispatcher:
         else:
             self.groups.resume(query.id)
 
-    def _tick_groups(self) -> None:
+    def _tick_groups(self, active: Iterable[Query]) -> None:
         now, before = self.clock.monotonic(), self._ticked
         self._ticked = now
-        running = {q.id: q.progress for q in self.registry if q.state.dispatched and not q.state.done}
+        running = {query.id: query.progress for query in active if query.state.dispatched and not query.state.done}
         workers = max((progress.nodes for progress in running.values()), default=1)
         memory = {query_id: float(progress.peak_memory_bytes) for query_id, progress in running.items()}
         self.groups.tick(now - before, lambda query_id: memory.get(query_id, 0.0), max(1, workers))
@@ -191,7 +176,7 @@ class Dispatcher:
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})
         self.registry.add(query)
-        self._deliveries[query_id] = Delivery(query, self.results, self.segments)
+        self._deliveries[query_id] = Delivery(query, self.results, self.segments, self._replays)
         query.on_done(self._ended)
         self.events.created(query)
         self.totals.submitted()
