@@ -187,6 +187,7 @@ class Dispatcher:
             segments=submission.segments,
             redact=self._redact,
             space=self.results,
+            sent_rows=submission.sent_rows,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})
