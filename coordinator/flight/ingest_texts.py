@@ -51,8 +51,10 @@ def ingest_texts(asked: Ingest, columns: Sequence[SentColumn]) -> IngestTexts:
             return IngestTexts(insert, create, f"CREATE TABLE IF NOT EXISTS {made}")
         case "fail", "append":
             return IngestTexts(insert)
-        case _, "replace":
-            raise unsupported("replacing a table")
+        case "create", "replace":
+            return IngestTexts(f"CREATE OR REPLACE TABLE {made}")
+        case "fail", "replace":
+            raise unsupported("replacing only a table that is there")
         case _:
             raise invalid("The command allows neither a table that is there nor one that is not")
 

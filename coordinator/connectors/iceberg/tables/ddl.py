@@ -36,7 +36,6 @@ from coordinator.connectors.iceberg.tables.added_columns import (
 from coordinator.connectors.iceberg.tables.creation import (
     NewTable,
     already_exists,
-    check_folders,
     check_location,
     check_name,
     create,
@@ -45,6 +44,7 @@ from coordinator.connectors.iceberg.tables.creation import (
     new_table,
 )
 from coordinator.connectors.iceberg.tables.purge import purge
+from coordinator.connectors.iceberg.tables.replacing import check_creation
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.staged_truncation import stage_truncation
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
@@ -84,8 +84,7 @@ def validate(catalog: TableCatalog, change: PlainChange) -> None:
     match change:
         case TableCreation():
             check_location(change.properties.get("location"))
-            new = new_table(change)
-            check_folders(catalog, new, change.schema, change.table)
+            check_creation(catalog, change)
         case SchemaCreation():
             _check_schema(catalog, change)
         case ColumnAddition():
