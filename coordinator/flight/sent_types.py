@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -151,7 +152,7 @@ def _decoded_bytes(array: pa.Array) -> int:
         array = array.storage
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return _dictionary_bytes(array)
+        return _dictionary_bytes(cast(pa.DictionaryArray, array))
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return _view_bytes(array)
     if pa.types.is_struct(kind):
@@ -186,6 +187,8 @@ def _view_lengths(array: pa.Array) -> np.ndarray[tuple[int, ...], np.dtype[np.in
     """Of the texts, by the first four of the sixteen bytes of each view; 0 for NULL."""
     if not len(array):
         return np.zeros(0, np.int64)
-    views = np.frombuffer(array.buffers()[1], np.int32)[4 * array.offset : 4 * (array.offset + len(array)) : 4]
+    views = np.frombuffer(cast(bytes, array.buffers()[1]), np.int32)[
+        4 * array.offset : 4 * (array.offset + len(array)) : 4
+    ]
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
     return np.where(valid, views, 0).astype(np.int64)
