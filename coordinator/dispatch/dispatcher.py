@@ -340,6 +340,7 @@ class Dispatcher:
         def started() -> None:
             if query.state is QueryState.STARTING:
                 query.transition(QueryState.RUNNING)
+                self.events.started(query)
 
         def ended(error: ProcessionError | None) -> None:
             query.timeline.stop("dispatch")
