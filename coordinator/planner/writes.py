@@ -220,7 +220,7 @@ def _replacing(creation: TableCreation, name: ObjectName, found: TableMetadata) 
     """In the place of a table that is there, by its own spelling. Raises NOT_SUPPORTED."""
     refuse_reference(name, found)
     if creation.properties or creation.comment is not None:
-        message = f"Table {name} is there already: it is replaced without WITH and COMMENT, which ALTER and COMMENT set"
+        message = f"Table {name} is there: it is replaced without WITH and COMMENT; set them by themselves"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     return replace(creation, schema=found.schema, table=found.name, replaces=True)
 
