@@ -15,7 +15,10 @@ import pytest
 from coordinator.dispatch import staged_rows as staging
 from coordinator.dispatch.result_space import ResultSpace
 from coordinator.dispatch.staged_rows import staged_rows
+from coordinator.engine.inputs import MAX_SENT_BYTES, FormatInput, spark_inputs
+from coordinator.engine.local_inputs import ArrowInput
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.relation import Input, SentRelation
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
@@ -136,4 +139,30 @@ def test_what_fails_or_is_cancelled_leaves_nothing(space: ResultSpace, execution
     execution.check_cancelled = cancelled
     with pytest.raises(ProcessionError, match="canceled"), staged_rows([batch(0, 9)], SCHEMA, space, execution):
         raise AssertionError("it goes on")
+    assert left(space) == []
+
+
+class Sent:
+    """What a client sends, as the flight room has it."""
+
+    def __init__(self, space: ResultSpace) -> None:
+        self.space, self.asked = space, list[int | None]()
+
+    def staged(self, execution: Any, most_bytes: int | None) -> Any:
+        self.asked.append(most_bytes)
+        return staged_rows([batch(0, 5)], SCHEMA, self.space, execution, most_bytes)
+
+
+def test_spark_is_given_the_file_or_the_rows(space: ResultSpace, execution: Any) -> None:
+    execution.sent_rows = sent = Sent(space)
+    wanted = (Input("rows", SentRelation(("k", "v"))),)
+    catalogs: Any = None  # nobody is asked
+    with spark_inputs(wanted, catalogs, execution) as (here,):
+        assert isinstance(here, FormatInput)
+        assert (here.name, here.format) == ("rows", "parquet")
+        assert pq.read_table(here.paths[0]).num_rows == 5
+    with spark_inputs(wanted, catalogs, execution, shares_disk=False) as (there,):
+        assert isinstance(there, ArrowInput)
+        assert there.rows.to_table().column("v").to_pylist() == [f"text {k}" for k in range(5)]
+    assert sent.asked == [None, MAX_SENT_BYTES]
     assert left(space) == []

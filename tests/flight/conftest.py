@@ -41,6 +41,7 @@ def running_flight(
     server_settings: ServerSettings | None = None,
     credentials: Any = None,
     results_folder: Path | None = None,
+    groups: ResourceGroups | None = None,
     **options: Any,
 ) -> Iterator[Flight]:
     known = ANSWERS | (answers or {})
@@ -56,7 +57,7 @@ def running_flight(
             planner,
             FakeChecker(),
             FakeExecutor(known),
-            ResourceGroups(None),
+            groups or ResourceGroups(None),
             chosen,
             clock,
             results_folder=results_folder,
