@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 from pyarrow import flight as fl
 
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.flight.call import Call
 from coordinator.flight.messages import packed
 from coordinator.flight.wire import message
 from coordinator.resource_groups.manager import ResourceGroups
@@ -305,3 +307,17 @@ def test_rows_are_not_read_while_the_statement_waits_for_its_group(table, tmp_pa
         flight.loop.call_soon_threadsafe(flight.dispatcher.cancel, running)
         sending.join(30)
         assert found == [1_000_000]
+
+
+def test_an_end_is_not_believed_before_a_broken_call_would_be_known():
+    class Ended:
+        async def read(self):
+            return grpc.aio.EOF
+
+    async def asked():
+        reading = asyncio.create_task(Call(Ended(), 1.0, 1.0).next_of_many())
+        await asyncio.sleep(0.1)
+        early = reading.done()
+        return early, await reading
+
+    assert asyncio.run(asked()) == (False, None)
