@@ -213,6 +213,8 @@ def plan_create_table_as(
     root = _filled(planner, source, columns, statement.with_data)
     target = name.catalog, creation.schema, creation.table
     write = TableWrite(*target, "INSERT", "", "", creation=creation, no_rows=not statement.with_data)
+    if found is not None:
+        write = replace(write, snapshot_id=found.snapshot_id, location=found.location)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
 
 

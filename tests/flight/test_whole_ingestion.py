@@ -88,7 +88,7 @@ def test_rows_are_those_of_the_source_in_one_commit_each(schema, ingest):
     )
     _wait(lambda: len(schema.execute(written)) == 2, "the history is written half a second late")
     snapshots = [snapshot.snapshot_id for snapshot in schema.lake().load_table("bulk.loaded").metadata.snapshots]
-    assert schema.execute(written) == [["CREATE TABLE", snapshots[0]], ["INSERT", snapshots[1]]]
+    assert schema.execute(written) == [["CREATE TABLE AS", snapshots[0]], ["INSERT", snapshots[1]]]
 
 
 def test_columns_go_by_their_names_and_what_is_wrong_is_told(schema, ingest):
