@@ -66,7 +66,7 @@ def load_event_delivery(config: CoordinatorConfig, service: ListenerContext) -> 
             recorder.settle(service.node_id)
         else:
             settle = recorder.settle
-        listeners.insert(0, NamedListener("history", recorder, LINGER, config.history.max_queued))
+        listeners.insert(0, NamedListener("history", recorder, LINGER, config.history.max_queued, starts=True))
     inlet = max(config.events.max_queued, config.history.max_queued)
     others = bool(config.event_listeners)
     return EventDelivery(EventBus(listeners, inlet), service, reader, bool(listeners), others, settle)

@@ -247,7 +247,11 @@ def _dispatcher(
         distributed_procedures=governed.catalogs.distributed_procedures(),
         results_folder=(config.node.data_dir / "results").resolve(),
         events=QueryEvents(
-            delivery.bus.publish, around.service, hide=around.redact.known, each_creation=delivery.each_creation
+            delivery.bus.publish,
+            around.service,
+            hide=around.redact.known,
+            each_creation=delivery.each_creation,
+            starts=delivery.history is not None,
         ),
         id_suffix=None if clustering is None else clustering.tokens.suffix,
         traced=config.tracing.enabled,

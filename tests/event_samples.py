@@ -23,6 +23,7 @@ from shared.spi.event_listener import (
     QueryIOMetadata,
     QueryMetadata,
     QueryOutput,
+    QueryStartedEvent,
     QueryStatistics,
     QueryUpdatedEvent,
     SourceColumn,
@@ -66,6 +67,18 @@ def service(data_dir: Path = Path("nowhere")) -> ListenerContext:
 def created(query_id: str = "q1", **changes: Any) -> QueryCreatedEvent:
     about = QueryMetadata(query_id=query_id, query="INSERT INTO totals SELECT 1", query_state="QUEUED")
     event = QueryCreatedEvent(create_time=CREATED, context=_context(None), metadata=about)
+    return replace(event, **changes)
+
+
+def started(query_id: str = "q1", **changes: Any) -> QueryStartedEvent:
+    event = QueryStartedEvent(
+        query_id=query_id,
+        query_state="RUNNING",
+        query_type="INSERT",
+        update_type="INSERT",
+        resource_group_id=("global", "ann"),
+        execution_start_time=CREATED + timedelta(seconds=1),
+    )
     return replace(event, **changes)
 
 

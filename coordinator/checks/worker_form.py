@@ -33,6 +33,7 @@ from shared.plan.nodes import (
     ValuesNode,
 )
 from shared.plan.traversal import output_variables, rewrite_bottom_up, walk
+from shared.spi.session import SENT_ROWS
 
 _PATH = re.compile(r"[A-Za-z0-9_:$/@|# -]+")
 """Source: Velox's Tokenizer, isUnquotedPathCharacter."""
@@ -93,9 +94,10 @@ def _runnable(node: PlanNode) -> PlanNode:
                 assignments=Assignments(assignments=assignments),
                 locality="UNKNOWN",
             )
-        case TableScanNode():
+        case TableScanNode() if node.table.connectorId != SENT_ROWS:
             return _sayable(node)
-        case DistributedMaintenanceNode():
+        case TableScanNode() | DistributedMaintenanceNode():
+            # Rows that come with the statement, or with the call: what is computed of them is checked.
             return ValuesNode(
                 sourceLocation=node.sourceLocation, id=node.id, outputVariables=node.outputVariables, rows=()
             )

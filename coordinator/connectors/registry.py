@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.connectors.objects import CatalogObjects
+from coordinator.connectors.sent_rows import SentRowsConnector
 from coordinator.connectors.system.connector import SystemConnector
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_procedures
@@ -36,6 +37,7 @@ from shared.spi.grants import GrantStore
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
+from shared.spi.session import SENT_ROWS
 from shared.spi.table_statistics import ValueRange
 
 ENTRY_POINTS = "procession.connectors"
@@ -122,6 +124,7 @@ class Catalogs(CatalogObjects):
         self._factories = connector_factories()
         self.version = 0
         """Another one whenever the catalogs are replaced."""
+        self._sent_rows = SentRowsConnector()
         self._system = SystemConnector(self, lambda: self.runtime, lambda: self.maintenance, lambda: self.history)
 
     def pinned(self) -> Catalogs:
@@ -181,6 +184,8 @@ class Catalogs(CatalogObjects):
         ``$info_schema@x`` is the information schema of catalog ``x``, ``$system@x`` its system tables.
         """
         kind, _, catalog = name.lower().rpartition("@")
+        if name == SENT_ROWS:
+            return self._sent_rows
         if not may_use_catalog(catalog):
             raise AccessDeniedError(f"Cannot access catalog {catalog}")
         if kind == "$info_schema":

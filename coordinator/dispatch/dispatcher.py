@@ -172,6 +172,7 @@ class Dispatcher:
             segments=submission.segments,
             redact=self._redact,
             space=self.results,
+            sent_rows=submission.sent_rows,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})
@@ -324,6 +325,7 @@ class Dispatcher:
         def started() -> None:
             if query.state is QueryState.STARTING:
                 query.transition(QueryState.RUNNING)
+                self.events.started(query)
 
         def ended(error: ProcessionError | None) -> None:
             query.timeline.stop("dispatch")

@@ -53,6 +53,7 @@ from shared.spi.event_listener import (
     QueryFailureInfo,
     QueryIOMetadata,
     QueryMetadata,
+    QueryStartedEvent,
     QueryStatistics,
     QueryUpdatedEvent,
     TracedCallInfo,
@@ -74,13 +75,15 @@ class QueryEvents:
         *,
         hide: Callable[[str], str] = str,
         each_creation: bool = True,
+        starts: bool = False,
     ) -> None:
         """``hide`` takes secrets of the configuration out of plans.
 
         Without ``each_creation`` a statement that has ended by then is not told as created: the history needs one row.
+        With ``starts`` those that run for long enough to be written meanwhile are told as begun.
         """
         self._publish, self._service = publish, service
-        self._hide, self._each_creation = hide, each_creation
+        self._hide, self._each_creation, self._starts = hide, each_creation, starts
 
     def created(self, query: Query) -> None:
         """The statement was received; nothing has been done for it."""
@@ -90,6 +93,11 @@ class QueryEvents:
         """It has been planned and checked; told of those that write."""
         if planned.facts is not None and planned.facts.io.output is not None:
             self._publish(partial(_updated, query, planned, self._service))
+
+    def started(self, query: Query) -> None:
+        """It runs; what has ended by the time of telling is told as that alone."""
+        if self._starts:
+            self._publish(partial(_started, query))
 
     def described(self, query: Query) -> QueryCompletedEvent:
         """What would be told of it if it ended now; in any thread."""
@@ -142,16 +150,33 @@ def _updated(query: Query, planned: PlannedStatement, service: ListenerContext) 
     )
 
 
+def _started(query: Query) -> Event | None:
+    planned = query.planned
+    if query.state.done:
+        return None
+    return QueryStartedEvent(
+        query_id=query.id,
+        query_state=query.state.value,
+        query_type=None if planned is None else planned.query_type,
+        update_type=None if planned is None else planned.update_type,
+        resource_group_id=query.resource_group,
+        execution_start_time=_execution_start(query),
+    )
+
+
+def _execution_start(query: Query) -> datetime | None:
+    if not query.entered(QueryState.DISPATCHING):
+        return None
+    waited = query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, (QueryState.DISPATCHING,))
+    return query.created + timedelta(seconds=waited)
+
+
 def _completed(
     query: Query, planned: PlannedStatement | None, service: ListenerContext, hide: Callable[[str], str]
 ) -> QueryCompletedEvent:
-    started = None
-    if query.entered(QueryState.DISPATCHING):
-        waited = query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, (QueryState.DISPATCHING,))
-        started = query.created + timedelta(seconds=waited)
     return QueryCompletedEvent(
         create_time=query.created,
-        execution_start_time=started,
+        execution_start_time=_execution_start(query),
         end_time=query.ended or datetime.now(UTC),
         context=_context(query, planned, service),
         metadata=_metadata(query, planned, service, query.state, hide),

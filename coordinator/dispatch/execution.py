@@ -17,7 +17,7 @@ from coordinator.dispatch.pages import Chunk, encode_batch
 from coordinator.dispatch.ports import StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.engine.execution import QueryProgress
+from coordinator.engine.execution import QueryProgress, SentRows
 from coordinator.explain.operators import Operator
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
@@ -50,6 +50,10 @@ class QueryExecution:
     @property
     def session(self) -> Session:
         return self._query.session
+
+    @property
+    def sent_rows(self) -> SentRows | None:
+        return self._query.sent_rows
 
     def report_progress(self, progress: QueryProgress) -> None:
         self._query.report(progress)

@@ -20,7 +20,7 @@ from coordinator.dispatch.segments import Encoding
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
-from coordinator.engine.execution import QueryProgress
+from coordinator.engine.execution import QueryProgress, SentRows
 from coordinator.explain.operators import Operator
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted, shown_statement
@@ -93,6 +93,7 @@ class Query:
         segments: Encoding | None = None,
         redact: Callable[[str], str] = redacted,
         space: ResultSpace | None = None,
+        sent_rows: SentRows | None = None,
     ) -> None:
         self.session = session
         self.text = text
@@ -104,6 +105,7 @@ class Query:
         self.placeholder = placeholder
         self.result_format = result_format
         self.segments = segments
+        self.sent_rows = sent_rows
         self.stream_begun = False
         self.created: datetime = clock.now()
         self.ended: datetime | None = None
@@ -287,7 +289,7 @@ class Query:
         if planned is not None and planned.work != _NO_WORK:
             plans = replace(planned, initial_plan=None, logical_plan=None, subplan=None, work=_NO_WORK)
             self.planned = replace(plans, verb_seconds={}, table_versions=(), accesses=(), facts=None, calls=())
-        self.operators, self.calls = (), None
+        self.operators, self.calls, self.sent_rows = (), None, None
         self.buffer = _drained()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:

@@ -70,7 +70,8 @@ class DispatchSettings(Settings):
         alias="query.max-total-stored-bytes",
         ge=0,
         description="Size of the rows that wait in those files, over all queries; one query takes at most 2 GB of it,"
-        " and 1 GB of the volume stays free. Beyond it engines wait for the clients. `0B`: no files.",
+        " and 1 GB of the volume stays free. Beyond it engines wait for the clients. `0B`: no files. Rows that clients"
+        " send in bulk (docs/flight-sql.md) wait there too, as many as fit.",
     )
     max_run_again: int = Field(
         1,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.dispatch.query import ResultFormat
 from coordinator.dispatch.segments import Encoding
+from coordinator.engine.execution import SentRows
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 
@@ -15,6 +16,7 @@ class Submission:
     """A statement as received. ``length`` counts its characters, also those beyond ``text`` when it was cut.
 
     ``placeholder``: a gateway's reserve, see Query. ``segments``: how its client wants the rows of a page, if apart.
+    ``sent_rows``: what its client sends along with it.
     ``error`` is what receiving found wrong: the query is registered and fails with it when it starts.
     """
 
@@ -30,3 +32,4 @@ class Submission:
     segments: Encoding | None = None
     error: ProcessionError | None = None
     received_at: float | None = None
+    sent_rows: SentRows | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +43,25 @@ class QueryProgress:
     stages: tuple[StageProgress, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Rows in Parquet files on this machine, and their size in bytes."""
+
+    paths: tuple[str, ...]
+    size_bytes: int
+
+
+class SentRows(Protocol):
+    """Rows that a client sends along with its statement."""
+
+    def staged(self, execution: Execution, most_bytes: int | None) -> AbstractContextManager[StagedRows]:
+        """All of them in files, which are gone when the context ends. Blocks until the client has sent the last one.
+
+        Raises ProcessionError: the client broke off, its rows cannot be read, or they take more than ``most_bytes``.
+        """
+        ...
+
+
 class Execution(Protocol):
     """One run of a planned statement as its executor sees it; all methods may be called from any thread."""
 
@@ -50,6 +70,11 @@ class Execution(Protocol):
 
     @property
     def session(self) -> Session: ...
+
+    @property
+    def sent_rows(self) -> SentRows | None:
+        """What its client sends along with it."""
+        ...
 
     def report_progress(self, progress: QueryProgress) -> None:
         """The newest totals; cheap, may be called often."""

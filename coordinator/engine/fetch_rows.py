@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.engine.execution import Execution, QueryProgress
+from coordinator.engine.execution import Execution, QueryProgress, SentRows
 from coordinator.engine.inputs import SparkInput, spark_inputs
 from coordinator.engine.local_inputs import ArrowInput
 from coordinator.engine.row_lists import RowList, gather, row_list
@@ -314,6 +314,7 @@ class _Progress:
         self._last = QueryProgress()
         self.query_id = execution.query_id
         self.session = execution.session
+        self.sent_rows: SentRows | None = None  # a query reads none
         self.set_update_count = execution.set_update_count
         self.committed = execution.committed
         self.check_cancelled = execution.check_cancelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
@@ -26,6 +26,7 @@ from shared.spi.relation import (
     ParquetRelation,
     RemoteReads,
     RowsRelation,
+    SentRelation,
 )
 
 
@@ -84,9 +85,24 @@ def spark_inputs(
 
     Raises ProcessionError when a source cannot be read.
     """
-    _make_files(inputs, catalogs, execution.check_cancelled)
-    with _remote_reads(inputs, catalogs, execution) as remote:
-        yield tuple(_for_spark(made, catalogs, remote, shares_disk=shares_disk) for made in inputs)
+    sent = [made.name for made in inputs if isinstance(made.relation, SentRelation)]
+    others = [made for made in inputs if made.name not in sent]
+    _make_files(others, catalogs, execution.check_cancelled)
+    with ExitStack() as stack:
+        # First what the client sends, for as long as it takes: no database is asked meanwhile.
+        came = [stack.enter_context(_staged(name, execution, shares_disk=shares_disk)) for name in sent]
+        remote = stack.enter_context(_remote_reads(others, catalogs, execution))
+        yield (*came, *(_for_spark(made, catalogs, remote, shares_disk=shares_disk) for made in others))
+
+
+@contextmanager
+def _staged(name: str, execution: Execution, *, shares_disk: bool) -> Iterator[SparkInput]:
+    assert execution.sent_rows is not None, "a statement that reads sent rows comes with some"
+    with execution.sent_rows.staged(execution, None if shares_disk else MAX_SENT_BYTES) as staged:
+        if shares_disk:
+            yield FormatInput(name, "parquet", staged.paths, {})
+        else:
+            yield ArrowInput(name, ds.dataset(list(staged.paths), format="parquet"))
 
 
 def file_scans(inputs: Sequence[Input], catalogs: Catalogs) -> Mapping[str, FileScan]:
@@ -176,7 +192,7 @@ def _quoted(part: str) -> str:
 
 
 def _arrow(
-    relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows,
+    relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows | SentRelation,
     catalogs: Catalogs,
     remote: Mapping[str, RemoteReads],
 ) -> ArrowStream:
@@ -186,7 +202,7 @@ def _arrow(
             return cast(ArrowStream, dataset)
         case JdbcRelation():
             return remote[relation.catalog].rows(relation)
-        case AppendedRows():
+        case AppendedRows() | SentRelation():
             raise AssertionError("only Spark is asked for them")
         case RowsRelation():
             return asked_before(catalogs.capabilities(relation.catalog).rows).read(relation)

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from shared.spi.event_listener import Event, EventListener
+from shared.spi.event_listener import Event, EventListener, QueryStartedEvent
 
 _log = structlog.get_logger(__name__)
 
@@ -32,12 +32,16 @@ def publish_nothing(_make: Make) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NamedListener:
-    """``linger``: seconds that its thread gathers events after the first one."""
+    """``linger``: seconds that its thread gathers events after the first one.
+
+    ``starts``: whether it is told that statements have begun to run, which says nothing of them that is new.
+    """
 
     name: str
     listener: EventListener
     linger: float = 0.1
     max_queued: int = QUEUED
+    starts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,8 @@ class _Inlet(_Worker[Make]):
                 continue
             if event is not None:
                 for outlet in self._outlets:
-                    outlet.put(event)
+                    if outlet.starts or not isinstance(event, QueryStartedEvent):
+                        outlet.put(event)
 
 
 class _Outlet(_Worker[Event]):
@@ -173,7 +178,7 @@ class _Outlet(_Worker[Event]):
     def __init__(self, named: NamedListener) -> None:
         super().__init__(f"events-{named.name}", named.max_queued)
         self._name, self._listener = named.name, named.listener
-        self.linger = named.linger
+        self.linger, self.starts = named.linger, named.starts
         self._delivered = 0
 
     def handle(self, items: list[Event]) -> None:

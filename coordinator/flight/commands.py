@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from coordinator.flight.messages import unpacked
-from coordinator.flight.wire import Fields
+from coordinator.flight.wire import Fields, WireError
+
+IfMissing = Literal["create", "fail"]
+IfExists = Literal["fail", "append", "replace"]
+_IF_MISSING: Mapping[int | None, IfMissing] = {1: "create", 2: "fail"}
+_IF_EXISTS: Mapping[int | None, IfExists] = {1: "fail", 2: "append", 3: "replace"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,19 @@ class Unsupported:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """Rows for a table, which follow; what is None or empty is the session's, or nothing."""
+
+    table: str
+    schema: str | None
+    catalog: str | None
+    if_missing: IfMissing
+    if_exists: IfExists
+    options: tuple[str, ...] = ()
+    """Their names."""
+
+
 Metadata = (
     GetCatalogs
     | GetDbSchemas
@@ -113,7 +133,8 @@ Metadata = (
     | GetPrimaryKeys
     | GetForeignKeys
 )
-Command = StatementQuery | StatementUpdate | PreparedQuery | PreparedUpdate | StatementTicket | Metadata | Unsupported
+Updating = StatementUpdate | PreparedUpdate | Ingest
+Command = StatementQuery | PreparedQuery | StatementTicket | Updating | Metadata | Unsupported
 
 
 def read_command(data: bytes) -> Command:  # noqa: C901 - one case a command
@@ -132,6 +153,8 @@ def read_command(data: bytes) -> Command:  # noqa: C901 - one case a command
             return PreparedUpdate(fields.data(1))
         case "TicketStatementQuery":
             return StatementTicket(fields.data(1))
+        case "CommandStatementIngest":
+            return _ingest(fields)
         case "CommandGetCatalogs":
             return GetCatalogs()
         case "CommandGetDbSchemas":
@@ -150,6 +173,19 @@ def read_command(data: bytes) -> Command:  # noqa: C901 - one case a command
             return GetForeignKeys()
         case _:
             return Unsupported(name)
+
+
+def _ingest(fields: Fields) -> Ingest | Unsupported:
+    if fields.integer(5):
+        return Unsupported("temporary tables")
+    if fields.data(6):
+        return Unsupported("transactions")
+    definition = Fields(fields.data(1))
+    if_missing, if_exists = _IF_MISSING.get(definition.integer(1)), _IF_EXISTS.get(definition.integer(2))
+    if if_missing is None or if_exists is None:
+        raise WireError("the command does not say what to do with a table that is there, or is not there")
+    options = tuple(Fields(each).text(1) for each in fields.messages(1000))
+    return Ingest(fields.text(2), fields.optional_text(3), fields.optional_text(4), if_missing, if_exists, options)
 
 
 def _tables(fields: Fields) -> GetTables:

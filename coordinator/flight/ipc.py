@@ -7,6 +7,7 @@ Source: Arrow's Message.fbs and the layout of Flatbuffers.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -16,9 +17,10 @@ from coordinator.flight.messages import ClientData
 _CONTINUES = b"\xff\xff\xff\xff"
 _V5 = 4
 """Older versions hide compression in the metadata of a message."""
-_SCHEMA, _RECORD_BATCH = 1, 3
+_SCHEMA, _DICTIONARY, _RECORD_BATCH = 1, 2, 3
 _VERSION, _TYPE, _HEADER, _BODY_LENGTH = range(4)
 _LENGTH, _, _BUFFERS, _COMPRESSION, _VARIADIC = range(5)
+_ID, _WORDS, _IS_DELTA = range(3)
 
 
 def read_schema(data: ClientData) -> pa.Schema:
@@ -47,6 +49,44 @@ def read_batch(data: ClientData, schema: pa.Schema, most_rows: int) -> pa.Record
         return pa.ipc.read_record_batch(_ipc(data), schema)
     except (pa.ArrowException, OSError, struct.error) as error:
         raise _unreadable(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A message as a part of an IPC stream; ``dictionary`` is the id of the one that it brings, if it does."""
+
+    data: bytes
+    rows: int = 0
+    dictionary: int | None = None
+
+
+def check_rows(data: ClientData, most_rows: int) -> Checked:
+    """A message of a stream of rows, not larger in memory than its bytes. Raises CallError."""
+    try:
+        outer = _Table(data.header, struct.unpack_from("<I", data.header)[0])
+        if outer.number(_TYPE, "<B") == _DICTIONARY:
+            words = _content(data, _DICTIONARY)
+            if words.number(_IS_DELTA, "<?"):
+                raise unsupported("dictionaries that grow")
+            _check_batch(words.table(_WORDS), data, most_rows)
+            return Checked(framed(data), dictionary=words.number(_ID, "<q"))
+        batch = _content(data, _RECORD_BATCH)
+        _check_batch(batch, data, most_rows)
+        return Checked(framed(data), batch.number(_LENGTH, "<q"))
+    except struct.error as error:
+        raise invalid(f"The rows cannot be read: {error}") from error
+
+
+def _check_batch(batch: _Table, data: ClientData, most_rows: int) -> None:
+    if batch.has(_COMPRESSION):
+        raise unsupported("compressed rows")
+    if not 0 <= batch.number(_LENGTH, "<q") <= most_rows:
+        raise invalid(f"More than {most_rows} rows in one batch")
+    buffers = batch.pairs(_BUFFERS)
+    if any(offset < 0 or length < 0 or offset + length > len(data.body) for offset, length in buffers):
+        raise invalid("The rows cannot be read: a buffer ends behind its message")
+    if any(not 0 <= count <= len(buffers) for count in batch.longs(_VARIADIC)):
+        raise invalid("The rows cannot be read: a view names buffers that are not there")
 
 
 class _Table:
@@ -82,6 +122,16 @@ class _Table:
             raise struct.error("a vector ends behind its message")
         return list(struct.iter_unpack("<qq", self._data[begin + 4 : begin + 4 + 16 * count]))
 
+    def longs(self, field: int) -> list[int]:
+        """Of a vector of 64-bit integers; none where it is not there."""
+        if not self.has(field):
+            return []
+        begin = self._followed(field)
+        count = self._read("<I", begin)
+        if begin + 4 + 8 * count > len(self._data):
+            raise struct.error("a vector ends behind its message")
+        return list(struct.unpack_from(f"<{count}q", self._data, begin + 4))
+
     def _followed(self, field: int) -> int:
         place = self._place(field)
         if place is None:
@@ -104,12 +154,17 @@ def _content(data: ClientData, wanted: int) -> _Table:
     """What a message of the wanted type holds."""
     outer = _Table(data.header, struct.unpack_from("<I", data.header)[0])
     if outer.number(_TYPE, "<B") != wanted:
-        raise invalid("Parameters are a schema and record batches")
+        raise invalid("What follows a command is a schema and record batches")
     if outer.number(_VERSION, "<h") != _V5:
-        raise unsupported("parameters of older versions of Arrow's format")
+        raise unsupported("messages of older versions of Arrow's format")
     if not 0 <= outer.number(_BODY_LENGTH, "<q") <= len(data.body):
-        raise invalid("Parameters cannot be read: the message is shorter than it says")
+        raise invalid("The message cannot be read: it is shorter than it says")
     return outer.table(_HEADER)
+
+
+def framed(data: ClientData) -> bytes:
+    """As it stands in a stream."""
+    return _ipc(data).to_pybytes()
 
 
 def _ipc(data: ClientData) -> pa.Buffer:

@@ -13,6 +13,7 @@ from coordinator.flight.callers import Caller
 from coordinator.flight.commands import (
     GetSqlInfo,
     GetTables,
+    Ingest,
     Metadata,
     PreparedQuery,
     PreparedUpdate,
@@ -47,7 +48,7 @@ class Reading:
             case PreparedQuery(handle):
                 text = prepared_text(self._backend.prepared.find(caller, handle))
                 await self._started(call, caller, descriptor, text)
-            case StatementUpdate() | PreparedUpdate() | StatementTicket():
+            case StatementUpdate() | PreparedUpdate() | Ingest() | StatementTicket():
                 raise invalid("The command has no rows")
             case Unsupported(name):
                 raise unsupported(name)
@@ -72,7 +73,7 @@ class Reading:
                 found: pa.Schema | None = await backend.crossing.run(backend.statements.schema_of(caller, text))
             case PreparedQuery(handle):
                 found = backend.prepared.find(caller, handle).columns
-            case StatementUpdate() | PreparedUpdate() | StatementTicket():
+            case StatementUpdate() | PreparedUpdate() | Ingest() | StatementTicket():
                 found = None
             case Unsupported(name):
                 raise unsupported(name)
@@ -91,7 +92,7 @@ class Reading:
                 await self._stream(call, stream, None)
             case Unsupported(name):
                 raise unsupported(name)
-            case StatementQuery() | StatementUpdate() | PreparedQuery() | PreparedUpdate():
+            case StatementQuery() | StatementUpdate() | PreparedQuery() | PreparedUpdate() | Ingest():
                 raise invalid("A ticket is what GetFlightInfo gives")
             case asked:
                 await self._metadata(call, caller, asked)

@@ -24,6 +24,8 @@ from shared.properties import ConfigurationError
 _log = structlog.get_logger(__name__)
 _GRACE = 1.0
 _METADATA = 64 << 10
+_AROUND_ROWS = 1 << 20
+"""What a message with rows has besides their bytes."""
 Credentials = Callable[[], grpc.ServerCredentials]
 
 
@@ -130,7 +132,7 @@ def _options(settings: FlightSettings) -> list[tuple[str, int]]:
     """A client that is gone without a word is noticed, and nobody's messages are larger than a statement."""
     return [
         ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", settings.message_size),
+        ("grpc.max_receive_message_length", max(settings.message_size, settings.rows_size + _AROUND_ROWS)),
         ("grpc.max_metadata_size", _METADATA),
         ("grpc.absolute_max_metadata_size", 2 * _METADATA),
         ("grpc.max_concurrent_streams", settings.max_calls),

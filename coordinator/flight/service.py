@@ -71,7 +71,8 @@ class FlightService(grpc.GenericRpcHandler):  # type: ignore[misc]
         await self._ending(context, answer)
 
     def _call(self, context: grpc.aio.ServicerContext) -> Call:
-        return Call(context, self._backend.settings.receive_timeout, self._backend.statements.patience)
+        settings = self._backend.settings
+        return Call(context, settings.receive_timeout, self._backend.statements.patience, settings.message_size)
 
     def _arrival(self, context: grpc.aio.ServicerContext) -> Arrival:
         metadata, subject = metadata_of(context.invocation_metadata() or ()), client_subject(context.auth_context())

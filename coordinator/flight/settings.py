@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from coordinator.values.settings import Settings
+from coordinator.values.settings import Bytes, Settings
 
 
 class FlightSettings(Settings):
     """What etc/config.properties says of it, and constants (bytes, seconds, counts).
 
-    - ``message_size``: of one message from a client, filled in from the longest statement.
+    - ``message_size``: of any other message from a client, filled in from the longest statement.
     - ``receive_timeout``: within which a client that has called sends all its messages.
     - ``prepared_of_user``, ``prepared_idle``: prepared statements that are kept, and for how long unused.
     - ``parameter_rows``: rows of parameters that one update may bring; each runs a statement.
@@ -31,6 +31,14 @@ class FlightSettings(Settings):
         le=10_000,
         description="How many calls of Flight SQL may be open at the same time, streams of results among them; one"
         " more is refused with RESOURCE_EXHAUSTED.",
+    )
+    rows_size: Bytes = Field(
+        32 << 20,
+        alias="flight-sql.max-batch-size",
+        ge=1 << 20,
+        le=1 << 30,
+        description="Size of one batch of the rows that a client sends in bulk; a statement at work holds a few of"
+        " them in memory. Clients send larger tables in several batches.",
     )
     message_size: int = 8 << 20
     receive_timeout: float = 60.0

@@ -37,7 +37,8 @@ def sql_info(version: str, prepared_idle: float) -> dict[int, Info]:
         5: False,  # Substrait
         8: 0,  # no transactions by Flight SQL's own actions
         9: True,  # cancel
-        10: False,  # bulk ingestion
+        10: True,  # bulk ingestion
+        11: False,  # in transactions
         100: int(prepared_idle * 1000),
         101: 0,
         500: False,

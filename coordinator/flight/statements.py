@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from secrets import compare_digest
@@ -17,11 +17,15 @@ from coordinator.dispatch.failures import text_too_large
 from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.ports import StatementPlanner
 from coordinator.dispatch.query import Query
+from coordinator.dispatch.result_space import ResultSpace
 from coordinator.dispatch.submission import Submission
 from coordinator.dispatch.wire_results import update_type
 from coordinator.flight.callers import Caller
-from coordinator.flight.failures import not_found, statement_failure
+from coordinator.flight.failures import CallError, not_found, statement_failure
+from coordinator.flight.ingest_texts import IngestTexts
 from coordinator.flight.prepared import Prepared
+from coordinator.flight.sent_rows import SentRows
+from coordinator.flight.sent_types import SentColumn
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
 from shared.errors import ErrorCode, ProcessionError
@@ -66,13 +70,18 @@ class Statements:
         """Seconds in which a client takes what it is given."""
         return self._dispatcher.settings.client_timeout
 
-    def submit(self, caller: Caller, text: str) -> ArrowStream:
-        """Register a statement whose rows will be one stream."""
+    @property
+    def space(self) -> ResultSpace:
+        """Where rows wait that clients send, as those do that wait for clients."""
+        return self._dispatcher.results
+
+    def submit(self, caller: Caller, text: str, rows: SentRows | None = None) -> ArrowStream:
+        """Register a statement whose rows will be one stream; ``rows`` are those that its client sends."""
         now = self._dispatcher.clock
         session = replace(caller.session, start=now.now(), source=caller.session.source or SOURCE)
         received = now.monotonic()
         query = self._dispatcher.submit(
-            Submission(text, session, len(text), result_format="arrow", received_at=received)
+            Submission(text, session, len(text), result_format="arrow", received_at=received, sent_rows=rows)
         )
         return ArrowStream(self._dispatcher, query)
 
@@ -162,7 +171,9 @@ class Statements:
 
         Flight SQL's JDBC driver would run a statement again whose number is unknown.
         """
-        stream = self.submit(caller, text)
+        return await self._updated(self.submit(caller, text))
+
+    async def _updated(self, stream: ArrowStream) -> tuple[int, SessionChange]:
         try:
             await self.first(stream)
             async for _ in self.chunks(stream):
@@ -171,6 +182,24 @@ class Statements:
             stream.leave()
         planned = stream.query.planned
         return stream.query.update_count or 0, _NO_CHANGE if planned is None else planned.session_change
+
+    async def ingest(self, caller: Caller, texts: IngestTexts, columns: Sequence[SentColumn], rows: SentRows) -> int:
+        """Run what brings ``rows`` into a table; how many they were."""
+        sent = tuple((column.name, column.type) for column in columns)
+        brings = replace(caller, session=replace(caller.session, sent_columns=sent))
+        text = await self._chosen(brings, texts)
+        return (await self._updated(self.submit(brings, text, rows)))[0]
+
+    async def _chosen(self, caller: Caller, texts: IngestTexts) -> str:
+        """An append that is wrong is told as such, and one to no table is none."""
+        if texts.if_missing is None or texts.probe is None:
+            return texts.text
+        try:
+            await self._looked_at(texts.text, caller.session)
+        except CallError:
+            is_there = isinstance((await self._looked_at(texts.probe, caller.session)).work, ReturnRows)
+            return texts.text if is_there else texts.if_missing
+        return texts.text
 
     async def prepared(self, caller: Caller, text: str) -> Prepared:
         """What a statement takes and gives, without running it."""

@@ -10,8 +10,16 @@ import pyarrow as pa
 from coordinator.flight.backend import Backend
 from coordinator.flight.call import Call
 from coordinator.flight.callers import Caller
-from coordinator.flight.commands import PreparedQuery, PreparedUpdate, StatementUpdate, Unsupported, read_command
+from coordinator.flight.commands import (
+    Ingest,
+    PreparedQuery,
+    PreparedUpdate,
+    StatementUpdate,
+    Unsupported,
+    read_command,
+)
 from coordinator.flight.failures import invalid, unsupported
+from coordinator.flight.ingesting import ingest
 from coordinator.flight.ipc import read_batch, read_schema
 from coordinator.flight.messages import ClientData, command_of, put_result
 from coordinator.flight.parameters import literal_rows
@@ -51,6 +59,9 @@ class Writing:
                 rows = await self._literals(call, first)
                 backend.prepared.bind(caller, handle, tuple(rows or ()))
                 await call.send(put_result(message((1, handle))))
+            case Ingest() as asked:
+                count = await ingest(backend, call, caller, asked, first)
+                await call.send(put_result(message((1, count))))
             case Unsupported(name):
                 raise unsupported(name)
             case _:

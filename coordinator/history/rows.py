@@ -17,6 +17,7 @@ from shared.spi.event_listener import (
     QueryContext,
     QueryCreatedEvent,
     QueryMetadata,
+    QueryStartedEvent,
 )
 
 Row = dict[str, Any]
@@ -42,6 +43,19 @@ def created_row(event: QueryCreatedEvent, max_text: int) -> Row:
     """A statement that runs: as much as is known."""
     row = _EMPTY | _about(event.context, event.metadata, max_text) | {"created": micros(event.create_time)}
     return row | {"size": _size(row)}
+
+
+def started_row(event: QueryStartedEvent) -> Row:
+    """What is known better of a statement that runs."""
+    group = event.resource_group_id
+    return {
+        "query_id": event.query_id,
+        "state": event.query_state,
+        "query_type": event.query_type,
+        "update_type": event.update_type,
+        "resource_group": ".".join(group) or None,
+        "started": micros(event.execution_start_time),
+    }
 
 
 def completed_row(event: QueryCompletedEvent, max_text: int) -> Row:

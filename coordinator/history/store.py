@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Table, create_engine, delete, event, func, select, update
+from sqlalchemy import Engine, Table, bindparam, create_engine, delete, event, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -58,14 +58,19 @@ class HistoryStore:
         self._writes = {table.name: self._replacing(table) for table in (QUERIES, TABLES, PROCEDURES)}
         self._lock = threading.Lock()
 
-    def write(self, queries: Sequence[Row], tables: Sequence[Row], procedures: Sequence[Row]) -> None:
-        """All of it or nothing; a row that is known is replaced."""
+    def write(
+        self, queries: Sequence[Row], tables: Sequence[Row], procedures: Sequence[Row], begun: Sequence[Row] = ()
+    ) -> None:
+        """All of it or nothing; a row that is known is replaced. ``begun`` says more of statements that run."""
         with self._lock, self.engine.begin() as connection:
             for table, rows in ((QUERIES, queries), (TABLES, tables), (PROCEDURES, procedures)):
                 if rows:
                     sql, names = self._writes[table.name]
                     values = rows if names is None else [tuple(row[name] for name in names) for row in rows]
                     connection.exec_driver_sql(sql, values)
+            if begun:
+                running = (QUERIES.c.query_id == bindparam("of")) & QUERIES.c.ended.is_(None)
+                connection.execute(update(QUERIES).where(running), [{**row, "of": row["query_id"]} for row in begun])
 
     def settle(self, node_id: str, suffix: str = "") -> int:
         """End what ran when the coordinator of this name ended; how many statements.

@@ -144,8 +144,8 @@ def _of_table(statement: _OfTable, session: Session) -> tuple[of.Access, ...]:
         case ddl.CreateTable():
             likes = [e for e in statement.elements if isinstance(e, ddl.LikeClause)]
             return (of.CreateTable(table), *(_like(clause, session) for clause in likes))
-        case ddl.CreateTableAs():
-            return (of.CreateTable(table),)
+        case ddl.CreateTableAs(or_replace=replaces):
+            return (of.DropTable(table), of.CreateTable(table)) if replaces else (of.CreateTable(table),)
         case ddl.DropTable():
             return (of.DropTable(table),)
         case ddl.TruncateTable():

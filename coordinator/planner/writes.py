@@ -6,7 +6,7 @@ Source of rules and texts: Presto's ``StatementAnalyzer`` (visitInsert, visitCre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
@@ -14,10 +14,12 @@ from coordinator.expressions.types import INTEGERS, can_coerce, read_type
 from coordinator.planner.ddl import refuse_name_of_view, require_schema
 from coordinator.planner.incremental import Part
 from coordinator.planner.object_names import (
+    ObjectName,
     connector_of,
     editable,
     existing_table,
     object_name,
+    refuse_reference,
     writable,
     written_name,
 )
@@ -190,7 +192,8 @@ def plan_create_table_as(
     """A statement without effect when IF NOT EXISTS finds the table. Raises ProcessionError."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
-    if connector.table(name.schema, name.name) is not None:
+    found = connector.table(name.schema, name.name)
+    if found is not None and not statement.or_replace:
         if statement.if_not_exists:
             return _no_rows()
         message = f"Destination table '{name}' already exists"
@@ -204,12 +207,24 @@ def plan_create_table_as(
     source = planner.plan_query(statement.query, planner.context)
     columns = _new_columns(statement, source)
     creation = TableCreation(name.schema, name.name, columns, given, statement.comment, statement.if_not_exists)
+    if found is not None:
+        creation = _replacing(creation, name, found)
     editor.validate(creation)
     root = _filled(planner, source, columns, statement.with_data)
-    write = TableWrite(
-        name.catalog, name.schema, name.name, "INSERT", "", "", creation=creation, no_rows=not statement.with_data
-    )
+    target = name.catalog, creation.schema, creation.table
+    write = TableWrite(*target, "INSERT", "", "", creation=creation, no_rows=not statement.with_data)
+    if found is not None:
+        write = replace(write, snapshot_id=found.snapshot_id, location=found.location)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
+
+
+def _replacing(creation: TableCreation, name: ObjectName, found: TableMetadata) -> TableCreation:
+    """In the place of a table that is there, by its own spelling. Raises NOT_SUPPORTED."""
+    refuse_reference(name, found)
+    if creation.properties or creation.comment is not None:
+        message = f"Table {name} is there: it is replaced without WITH and COMMENT; set them by themselves"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    return replace(creation, schema=found.schema, table=found.name, replaces=True)
 
 
 def _no_rows() -> PlannedStatement:

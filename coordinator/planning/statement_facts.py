@@ -90,13 +90,14 @@ def _written(work: Work) -> QueryOutput | None:
 
 
 def _of_write(write: TableWrite) -> QueryOutput:
-    created = write.creation is not None
-    lifecycle: LifecycleChange | None = "CREATE" if created else None
+    replaced = write.creation is not None and write.creation.replaces
+    created = write.creation is not None and not replaced
+    lifecycle: LifecycleChange | None = "CREATE" if created else "OVERWRITE" if replaced else None
     return QueryOutput(
         catalog_name=write.catalog,
         schema=write.schema,
         table=write.table,
-        operation="CREATE TABLE AS" if created else write.kind,
+        operation="CREATE TABLE AS" if created else "CREATE OR REPLACE TABLE AS" if replaced else write.kind,
         snapshot_id=write.snapshot_id,
         created=created,
         lifecycle=lifecycle,

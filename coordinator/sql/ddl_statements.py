@@ -119,6 +119,7 @@ class CreateTableAs:
     comment: str | None
     properties: tuple[PropertyAssignment, ...]
     location: ErrorLocation
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

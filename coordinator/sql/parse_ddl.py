@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, cast
 
 from coordinator.sql.cursor import Cursor
@@ -77,6 +78,8 @@ def _replacing(cursor: Cursor, location: ErrorLocation) -> Statement:
             return _view(cursor, location, or_replace=True)
         case "MATERIALIZED":
             return parse_create_materialized_view(cursor, location, or_replace=True)
+        case "TABLE":
+            return _replaced_table(cursor, location)
         case kind:
             return _other(cursor, f"CREATE OR REPLACE {kind}", location)
 
@@ -126,6 +129,17 @@ def _table(cursor: Cursor, location: ErrorLocation) -> Statement:
         with_data = not cursor.accept("NO")
         cursor.expect("DATA")
     return CreateTableAs(name, columns, query, missing, with_data, comment, given, location)
+
+
+def _replaced_table(cursor: Cursor, location: ErrorLocation) -> Statement:
+    """Trino's; Presto has none. A table of columns alone is not replaced."""
+    made = _table(cursor, location)
+    if not isinstance(made, CreateTableAs):
+        return OtherStatement("CREATE OR REPLACE TABLE", location)
+    if made.if_not_exists:
+        message = "'CREATE OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    return replace(made, or_replace=True)
 
 
 def _query_before_with_data(cursor: Cursor) -> Query:

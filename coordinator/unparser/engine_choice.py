@@ -26,6 +26,7 @@ from shared.spi.relation import (
     ReadHere,
     Relation,
     RowsRelation,
+    SentRelation,
 )
 from shared.units import format_data_size
 
@@ -112,6 +113,8 @@ class _Read:
                 pass
             case AppendedRows():
                 return f"the new rows of {'.'.join(relation.parts)} are read by Spark alone"
+            case SentRelation():
+                return "rows that come along with a statement are read by Spark alone"
             case _:
                 assert_never(relation)
         return None

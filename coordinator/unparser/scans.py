@@ -23,6 +23,7 @@ from shared.spi.relation import (
     ReadHere,
     Relation,
     RowsRelation,
+    SentRelation,
 )
 
 RelationOf = Callable[[TableScanNode], Relation]
@@ -69,7 +70,7 @@ class Scans:
                 return self._given(_given_to_spark(node, relation, here), by_kernels=True)
             case CatalogTable():
                 return self._known(relation)
-            case ParquetRelation() | RowsRelation() | JdbcRelation() | AppendedRows():
+            case ParquetRelation() | RowsRelation() | JdbcRelation() | AppendedRows() | SentRelation():
                 return self._given(relation)
             case _:
                 assert_never(relation)
@@ -85,7 +86,10 @@ class Scans:
         return self.by_name(node) and isinstance(self.relation_of(node), CatalogTable | AppendedRows)
 
     def _given(
-        self, relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows, *, by_kernels: bool = False
+        self,
+        relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows | SentRelation,
+        *,
+        by_kernels: bool = False,
     ) -> exp.Expr:
         made = Input(f"{self.prefix}_{len(self.inputs)}", relation, by_kernels)
         self.inputs.append(made)

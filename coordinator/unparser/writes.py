@@ -30,7 +30,8 @@ _NOT_GROWING = (ValuesNode, ProjectNode, FilterNode)
 
 def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: RelationOf) -> WriteRows:
     """The statement of the optimized plan. Raises ProcessionError NOT_SUPPORTED for what Spark cannot compute."""
-    if planned.write.no_rows:
+    replaces = planned.write.creation is not None and planned.write.creation.replaces
+    if planned.write.no_rows and not replaces:
         return WriteRows(planned.write)
     if isinstance(planned.change, RowChange):
         before, after, inputs = changed_rows(planned.change, logical, relation_of)
@@ -44,6 +45,8 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
     if _is_small(writer.source):
         sql = f"SELECT /*+ COALESCE(1) */ * FROM ({sql})"  # noqa: S608 - the planned query itself
+    if replaces:
+        return WriteRows(replace(planned.write, before="CREATE OR REPLACE TABLE", after=_named(sql, writer)), inputs)
     if planned.merged is not None:
         given = [column.name for column in writer.columns]
         after = _merge(sql, dict(zip(writer.columnNames, given, strict=True)), planned.merged)
@@ -51,6 +54,15 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
     write = replace(planned.write, before=before, after=f"({columns}) {sql}")
     return WriteRows(write, inputs)
+
+
+def _named(sql: str, writer: TableWriterNode) -> str:
+    """The query with the columns' own names, which the table takes from it."""
+    named = zip(writer.columns, writer.columnNames, strict=True)
+    listed = ", ".join(
+        exp.alias_(column(v.name), given, quoted=True).sql(dialect="spark", comments=False) for v, given in named
+    )
+    return f"SELECT {listed} FROM ({sql})"  # noqa: S608 - names quoted, the planned query itself
 
 
 def _with_variants(sql: str, columns: Sequence[Variable]) -> str:

@@ -66,6 +66,8 @@ class TableCreation:
     properties: Mapping[str, Any]
     comment: str | None = None
     if_not_exists: bool = False
+    replaces: bool = False
+    """Whether it takes the place of a table that is there, in one commit."""
 
 
 @dataclass(frozen=True, slots=True)

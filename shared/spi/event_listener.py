@@ -232,6 +232,17 @@ class QueryCreatedEvent(_Event, frozen=True, kw_only=True, tag="queryCreated"):
     metadata: QueryMetadata
 
 
+class QueryStartedEvent(_Event, frozen=True, kw_only=True, tag="queryStarted"):
+    """It has left its queue and runs still: for the history, and for no other listener."""
+
+    query_id: str
+    query_state: str
+    query_type: str | None
+    update_type: str | None
+    resource_group_id: tuple[str, ...]
+    execution_start_time: datetime | None
+
+
 class QueryUpdatedEvent(_Event, frozen=True, kw_only=True, tag="queryUpdated"):
     """A statement that writes has been planned and is about to queue; for others there is none."""
 
@@ -300,6 +311,7 @@ class ServiceEvent(_Event, frozen=True, kw_only=True, tag="service"):
 
 Event = (
     QueryCreatedEvent
+    | QueryStartedEvent
     | QueryUpdatedEvent
     | QueryCompletedEvent
     | ProcedureProgressEvent

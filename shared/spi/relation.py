@@ -119,7 +119,14 @@ class JdbcRelation:
     partitioning: JdbcPartitioning | None = None
 
 
-Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation | AppendedRows
+@dataclass(frozen=True, slots=True)
+class SentRelation:
+    """The rows that the statement's own client sends along with it; they are there when it runs."""
+
+    columns: tuple[str, ...]
+
+
+Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation | AppendedRows | SentRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ class Input:
     """
 
     name: str
-    relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows
+    relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows | SentRelation
     by_kernels: bool = False
 
 

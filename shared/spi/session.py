@@ -9,6 +9,9 @@ from typing import Literal
 
 from shared.spi.session_function import SessionFunction
 
+SENT_ROWS = "$sent_rows"
+"""What a statement calls rows that its client sends along with it. In any other statement it is a name like others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -40,6 +43,8 @@ class Session:
     resource_estimates: Mapping[str, str] = field(default_factory=dict)
     transaction_id: str | None = None
     client_transaction_support: bool = False
+    sent_columns: tuple[tuple[str, str], ...] | None = None
+    """Names and Presto types of rows that come along with the one statement, which reads them as SENT_ROWS."""
     protocol: Literal["Presto", "Trino"] = "Presto"
     remote_address: str | None = None
     principal: str | None = None

@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.events.bus import EventBus, NamedListener
 from shared.spi.event_listener import Event
-from tests.event_samples import completed, created
+from tests.event_samples import completed, created, started
 
 
 class Remembering:
@@ -121,3 +121,14 @@ def test_without_listeners_nothing_is_made() -> None:
     bus.publish(lambda: 1 // 0)  # type: ignore[arg-type, return-value]
     bus.close()
     assert bus.stats() == ()
+
+
+def test_who_does_not_ask_is_not_told_that_statements_begin_to_run() -> None:
+    one, other = Remembering(), Remembering()
+    bus = EventBus([NamedListener("one", one, 0.0, starts=True), named(other)])
+    bus.start()
+    for make in (created, started, completed):
+        bus.publish(make)
+    bus.close()
+    assert one.events == [created(), started(), completed()]
+    assert other.events == [created(), completed()]

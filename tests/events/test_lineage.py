@@ -132,6 +132,14 @@ def test_lineage_of_a_new_table(facts: Facts) -> None:
     assert lineage(found) == {"n": {"D= nation.name"}, "m": {"D= nation.name"}, "*": set()}
 
 
+def test_lineage_of_a_table_that_is_replaced(facts: Facts) -> None:
+    found = facts("CREATE OR REPLACE TABLE iceberg.db.target AS SELECT name AS n FROM nation").io.output
+    assert found is not None
+    assert (found.operation, found.created, found.lifecycle) == ("CREATE OR REPLACE TABLE AS", False, "OVERWRITE")
+    assert found.location is not None
+    assert lineage(found) == {"n": {"D= nation.name"}, "*": set()}
+
+
 def test_lineage_of_changed_rows(facts: Facts) -> None:
     target = "iceberg.db.target"
     update = facts(f"UPDATE {target} SET name = upper(name), total = 1 WHERE k > 3").io

@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.dispatch.events import QueryEvents
 from coordinator.events.bus import Make
-from shared.spi.event_listener import Event, QueryCompletedEvent, QueryCreatedEvent
+from shared.spi.event_listener import Event, QueryCompletedEvent, QueryCreatedEvent, QueryStartedEvent
 from tests.event_samples import service
 from tests.protocol.conftest import Server, running_server
 
@@ -102,3 +102,20 @@ def test_wrong_trace_context_is_left_out(server: Server, told: Told, wrong: str)
     (first, _) = told.events(query_id)
     assert isinstance(first, QueryCreatedEvent)
     assert first.context.traceparent is None
+
+
+def test_what_runs_is_told_where_it_is_asked_for_and_what_has_ended_is_not(told: Told) -> None:
+    makes: list[Any] = []
+    with running_server(events=QueryEvents(makes.append, service(Path()), starts=True)) as server:
+        page = server.until(server.post("SELECT slow"), "RUNNING")
+        query = server.dispatcher.registry.get(page.json()["id"])
+        assert query is not None
+        _, made = makes
+        event = made()
+        assert isinstance(event, QueryStartedEvent)
+        assert (event.query_id, event.query_state, event.query_type) == (query.id, "RUNNING", "SELECT")
+        assert event.execution_start_time is not None
+        assert event.execution_start_time >= query.created
+        server.client.delete(f"/v1/query/{query.id}")
+        server.wait_for(lambda: query.state.done)
+        assert made() is None

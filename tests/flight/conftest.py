@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,8 @@ def running_flight(
     settings: DispatchSettings | None = None,
     server_settings: ServerSettings | None = None,
     credentials: Any = None,
+    results_folder: Path | None = None,
+    groups: ResourceGroups | None = None,
     **options: Any,
 ) -> Iterator[Flight]:
     known = ANSWERS | (answers or {})
@@ -50,7 +53,15 @@ def running_flight(
         stop.append(lambda: loop.call_soon_threadsafe(ended.set))
         clock = MovableClock()
         chosen = settings or DispatchSettings(sweep_interval=0.05)
-        dispatcher = Dispatcher(planner, FakeChecker(), FakeExecutor(known), ResourceGroups(None), chosen, clock)
+        dispatcher = Dispatcher(
+            planner,
+            FakeChecker(),
+            FakeExecutor(known),
+            groups or ResourceGroups(None),
+            chosen,
+            clock,
+            results_folder=results_folder,
+        )
         made = FlightServer(
             Callers(server_settings or ServerSettings(), clock),
             Statements(dispatcher, planner),

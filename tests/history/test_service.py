@@ -122,3 +122,28 @@ def test_delivery_is_counted(quiet_service: Service) -> None:
         line for line in lines if line.startswith('procession_events_total{listener="history",outcome="dropped"}')
     ]
     assert dropped == ['procession_events_total{listener="history",outcome="dropped"} 0.0']
+
+
+@pytest.mark.slow
+def test_a_statement_that_runs_is_listed_as_running(quiet_service: Service) -> None:
+    source = f"test-{uuid.uuid4().hex}"
+    long = "SELECT count(*) FROM tpch.tiny.lineitem a, tpch.tiny.lineitem b WHERE a.comment < b.comment"
+    headers = {"X-Presto-User": "tester", "X-Presto-Source": source}
+    answer = httpx.post(f"{quiet_service.url}/v1/statement", content=long, headers=headers).json()
+    try:
+        limit = time.monotonic() + 30
+        while True:
+            answer = httpx.get(answer["nextUri"], headers=headers, timeout=30).json()
+            found = quiet_service.get(f"/v1/history?source={source}&state=running")["queries"]
+            if found:
+                break
+            assert time.monotonic() < limit, answer["stats"]
+            time.sleep(0.1)
+        assert (found[0]["queryId"], found[0]["state"]) == (answer["id"], "RUNNING")
+        assert answer["stats"]["state"] == "RUNNING"
+        rows = quiet_service.execute(f"SELECT state FROM system.history.queries WHERE source = '{source}'")
+        assert rows == [["RUNNING"]]
+    finally:
+        httpx.delete(answer["nextUri"], headers=headers)
+    (ended,) = settled(quiet_service, f"/v1/history?source={source}", 1)
+    assert ended["state"] == "FAILED"

@@ -24,7 +24,7 @@ from shared.properties import ConfigurationError
 from shared.spi.access_control import Identity
 from shared.spi.event_listener import InputColumn
 from tests.databases import new_database
-from tests.event_samples import CREATED, DAY, FAILURE, IO, PRICE, completed, created, progress
+from tests.event_samples import CREATED, DAY, FAILURE, IO, PRICE, completed, created, progress, started
 
 SETTINGS = HistorySettings.model_validate({})
 
@@ -61,6 +61,26 @@ def reader(store: HistoryStore) -> HistoryReader:
 
 def ids(reader: HistoryReader, **wanted: Any) -> list[str]:
     return [record["query_id"] for record in reader.records(HistoryFilter(**wanted), everybody)]
+
+
+def test_a_statement_that_runs_is_told_as_running(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive([created("before"), created("gone")])
+    recorder.receive([started("before"), started("gone"), completed("gone")])
+    recorder.receive([created("together"), started("together")])
+    recorder.receive([started("gone"), started("never written")])
+    found = {record["query_id"]: record for record in reader.records(HistoryFilter(), everybody)}
+    assert {name: record["state"] for name, record in found.items()} == {
+        "before": "RUNNING",
+        "together": "RUNNING",
+        "gone": "FINISHED",
+    }
+    for name in ("before", "together"):
+        record = found[name]
+        assert (record["resource_group"], record["query_type"]) == ("global.ann", "INSERT")
+        assert record["started"] - record["created"] == 1_000_000
+    assert sorted(ids(reader, state="RUNNING")) == ["before", "together"]
+    recorder.receive([completed("before"), completed("together")])
+    assert ids(reader, state="RUNNING") == []
 
 
 def test_a_statement_is_found_again_whole(recorder: HistoryRecorder, reader: HistoryReader) -> None:

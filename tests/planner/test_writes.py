@@ -282,6 +282,19 @@ def test_not_null_columns_are_told_to_the_writer() -> None:
         ("INSERT INTO none VALUES 1", "line 1:1: Table 'iceberg.db.none' does not exist"),
         ("INSERT INTO lake.db.orders VALUES 1", "This connector does not support inserts"),
         ("CREATE TABLE orders AS SELECT 1 x", "line 1:1: Destination table 'iceberg.db.orders' already exists"),
+        (
+            "CREATE OR REPLACE TABLE orders WITH (format = 'ORC') AS SELECT 1 x",
+            "Table iceberg.db.orders is there: it is replaced without WITH and COMMENT; set them by themselves",
+        ),
+        (
+            "CREATE OR REPLACE TABLE orders COMMENT 'c' AS SELECT 1 x",
+            "Table iceberg.db.orders is there: it is replaced without WITH and COMMENT; set them by themselves",
+        ),
+        ("CREATE OR REPLACE TABLE cheap AS SELECT 1 x", "line 1:1: View 'iceberg.db.cheap' already exists"),
+        (
+            "CREATE OR REPLACE TABLE IF NOT EXISTS orders AS SELECT 1 x",
+            "line 1:1: 'CREATE OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together",
+        ),
         ("CREATE TABLE cheap AS SELECT 1 x", "line 1:1: View 'iceberg.db.cheap' already exists"),
         ("CREATE TABLE none.t AS SELECT 1 x", "Schema none not found"),
         ("CREATE TABLE refused AS SELECT 1 x", "TableCreation is refused"),
@@ -353,3 +366,12 @@ def test_what_is_refused(text: str, error: str) -> None:
     with pytest.raises(ProcessionError) as refused:
         _write(text)
     assert refused.value.wire_message == error
+
+
+@pytest.mark.parametrize(("name", "replaces"), [("Orders", True), ("fresh", False)])
+def test_a_table_is_replaced_where_there_is_one(name: str, replaces: bool) -> None:
+    found = _planned(f"CREATE OR REPLACE TABLE {name} (A, b) AS SELECT id, small FROM strict")
+    made = found.write.creation
+    assert made is not None
+    assert (made.table, made.replaces, [column.name for column in made.columns]) == (name.lower(), replaces, ["a", "b"])
+    assert (found.write.kind, found.update_type) == ("INSERT", "CREATE TABLE")

@@ -149,7 +149,7 @@ class SqlGrants:
             case SchemaRemoval(schema):
                 self._forget({"schema_name": schema})
             case TableCreation(schema, table):
-                self._owned(schema, table, user, keep=change.if_not_exists)
+                self._owned(schema, table, user, keep=change.if_not_exists or change.replaces)
             case ViewCreation(view, replace) | MaterializedViewCreation(view=view, replace=replace):
                 self._owned(view.schema, view.name, user, keep=replace)
             case TableRemoval(schema, table) | ViewRemoval(schema, table) | MaterializedViewRemoval(schema, table):

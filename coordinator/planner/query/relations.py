@@ -13,6 +13,7 @@ from coordinator.planner.query.guarded_relations import guarded_table
 from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.relation_joins import plan_joins
 from coordinator.planner.query.samples import sampled
+from coordinator.planner.query.sent_rows import plan_sent_rows, reads_sent_rows
 from coordinator.planner.query.table_version import table_version, version_in_session
 from coordinator.planner.query.unnest import plan_unnest
 from coordinator.sql.tree.queries import (
@@ -55,6 +56,8 @@ def plan_relation(planner: Planning, node: Relation, context: Context) -> Relati
 def _table(planner: Planning, node: Table, context: Context) -> RelationPlan:
     parts = [part.value for part in node.name]
     name = parts[0].lower()
+    if reads_sent_rows(parts, planner.session):
+        return plan_sent_rows(planner, node, context)
     if len(parts) > 1 or name not in planner.named:
         return _scan(planner, node, parts, context)
     named = planner.plan_cte(name, context)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
+from coordinator.connectors.iceberg.grants import SqlGrants
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from shared.spi.catalog_changes import TableCreation
 from shared.spi.grants import Principal, PrivilegeGranting
 from tests.execution import FakeExecution
 from tests.security.access.conftest import ADMIN, PEOPLE, Ruled, root
@@ -131,3 +133,18 @@ def test_a_table_made_anew_meanwhile_is_not_given_away(lab: Ruled) -> None:
     list(lab.executor.execute(planned, FakeExecution(session=lab.session("dan"))))
     assert "Cannot drop" in lab.refused("bob", "DROP TABLE made")
     assert lab.refused("root", "DROP TABLE made", **ADMIN) == ""
+
+
+def test_who_replaces_a_table_does_not_come_to_own_it(lab: Ruled) -> None:
+    by_another_program(lab)
+    root(lab, "ALTER TABLE made SET AUTHORIZATION bob")
+    grants = lab.catalogs.grants("lab")
+    assert isinstance(grants, SqlGrants)
+    grants.follow(TableCreation("db", "made", (), {}, replaces=True), "mallory")
+    assert lab.rows("bob", COUNT) == [(4,)]
+    assert "Cannot select" in lab.refused("mallory", COUNT)
+    replacing = "CREATE OR REPLACE TABLE made AS SELECT 1 AS x"
+    assert "Cannot drop" in lab.refused("mallory", replacing)
+    assert "Cannot create table" in lab.refused("bob", replacing)  # dropping is his, creating is not
+    assert lab.refused("root", replacing, **ADMIN) == ""
+    root(lab, "DROP TABLE made")

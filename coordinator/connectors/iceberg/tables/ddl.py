@@ -19,7 +19,6 @@ from coordinator.connectors.iceberg.tables.column_changes import change_columns,
 from coordinator.connectors.iceberg.tables.creation import (
     NewTable,
     already_exists,
-    check_folders,
     check_location,
     check_name,
     create,
@@ -29,6 +28,7 @@ from coordinator.connectors.iceberg.tables.creation import (
 )
 from coordinator.connectors.iceberg.tables.dropping import drop_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
+from coordinator.connectors.iceberg.tables.replacing import check_creation
 from coordinator.connectors.iceberg.tables.schema_changes import change_schema, check_schema, renaming_refused
 from coordinator.connectors.iceberg.tables.spark_ddl import property_step
 from coordinator.connectors.iceberg.tables.staged_truncation import stage_truncation
@@ -66,8 +66,7 @@ def validate(catalog: TableCatalog, change: PlainChange) -> None:
     match change:
         case TableCreation():
             check_location(change.properties.get("location"))
-            new = new_table(change)
-            check_folders(catalog, new, change.schema, change.table)
+            check_creation(catalog, change)
         case SchemaCreation():
             check_schema(catalog, change)
         case ColumnAddition():

@@ -27,6 +27,7 @@ from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
+from coordinator.connectors.iceberg.tables.replacing import replaced_table, replacement
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.wide import write_options
@@ -56,6 +57,8 @@ class LostRaceError(ProcessionError):
 
 def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
+    if write.creation is not None and write.creation.replaces:
+        return _replace(catalog, write, write.creation, context)
     if write.creation is not None:
         return _create_and_fill(catalog, write, write.creation, context)
     if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
@@ -127,6 +130,12 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
         remove_unfinished(catalog, write.schema, name)
         raise
     return _rows(catalog.open(write.schema, write.table), write, context)
+
+
+def _replace(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
+    table = replaced_table(catalog, write, context.procedure.session)
+    _run_text(replacement(write, creation, table), write, context)
+    return _rows(catalog.open(write.schema, table.name()[-1]), write, context)
 
 
 def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> None:
@@ -214,9 +223,19 @@ def _run(
     target = quoted_path((write.catalog, *write.schema.split("."), *name))
     if write.kind == "INSERT":
         target += write_options(table)
+    _run_text(f"{write.before} {target} {write.after}", write, context, write_id, settings)
+
+
+def _run_text(
+    text: str,
+    write: TableWrite,
+    context: WriteContext,
+    write_id: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
     context.procedure.check_cancelled()
     try:
-        context.run(f"{write.before} {target} {write.after}", write_id, settings or {})
+        context.run(text, write_id, settings or {})
     except ProcessionError as error:
         ours = _presto_error(error, write)
         if ours is error:
