@@ -25,6 +25,7 @@ from coordinator.server.prepared_texts import ParseStatement, PreparedTexts
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
 from coordinator.server.queries import QueryRoutes
 from coordinator.server.query_access import QueryAccess
+from coordinator.server.quick_routes import quick_routes
 from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.segments import SegmentRoutes
 from coordinator.server.settings import NodeInfo, ServerSettings
@@ -70,6 +71,7 @@ def create_server(
     access = QueryAccess(settings.access_control, settings.denied, settings.done)
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
+    app.router.routes.extend(quick_routes(protocol))
     app.include_router(protocol.router())
     app.include_router(SegmentRoutes(dispatcher).router())
     app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
