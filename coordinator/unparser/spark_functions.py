@@ -63,6 +63,23 @@ def substr(value: exp.Expr, start: exp.Expr, length: exp.Expr | None = None) -> 
     return case([(is_null(value), exp.Null()), (bad, text(""))], part)
 
 
+_IOTA_BELOW = "\u1f80\u1f81\u1f82\u1f83\u1f84\u1f85\u1f86\u1f87\u1f90\u1f91\u1f92\u1f93\u1f94\u1f95\u1f96\u1f97\u1fa0\u1fa1\u1fa2\u1fa3\u1fa4\u1fa5\u1fa6\u1fa7\u1fb3\u1fc3\u1ff3"
+"""Letters whose only form of one character is that of titles."""
+
+
+def _each_letter(function: str, letter: str) -> Build:
+    """As Presto, a code point for a code point, where Spark follows the rules of whole words: SS for a sharp s."""
+    letters = f"array_join(transform(split({{0}}, ''), procession_x -> {letter}), '')"
+    return written(f"CASE WHEN bit_length({{0}}) = 8 * length({{0}}) THEN {function}({{0}}) ELSE {letters} END")
+
+
+_UPPER = _each_letter(
+    "upper",
+    f"CASE WHEN length(upper(procession_x)) = 1 THEN upper(procession_x) ELSE translate(procession_x, '{_IOTA_BELOW}', '{''.join(map(str.title, _IOTA_BELOW))}') END",
+)
+_LOWER = _each_letter("lower", "CASE WHEN procession_x = '\u0130' THEN 'i' ELSE lower(procession_x) END")
+
+
 def _extreme(function: str) -> Build:
     """greatest and least: NULL as soon as one argument is."""
 
@@ -201,7 +218,7 @@ _PATTERNS: dict[str, str] = {
 }  # fmt: skip
 SPARK: dict[str, Build] = {
     **_named("abs", "sqrt", "cbrt", "exp", "sin", "cos", "tan", "asin", "acos", "atan", "cosh", "tanh", "degrees", "radians",
-             "sign", "floor", "ceil", "lower", "upper", "length", "reverse", "year", "month", "day", "hour", "minute", "second", "quarter",
+             "sign", "floor", "ceil", "length", "reverse", "year", "month", "day", "hour", "minute", "second", "quarter",
              "array_distinct", "map_keys", "map_values", "map_entries"),
     **_named("power", "atan2", "array_position", "array_remove", "array_except", "array_intersect", "array_union", "arrays_overlap",
              "transform", "filter", "transform_values", "map_filter", "map_concat", count=2),
@@ -209,7 +226,7 @@ SPARK: dict[str, Build] = {
     **{name: _logarithm(name) for name in ("ln", "log2", "log10")},
     **{name: _extreme(name) for name in ("greatest", "least")},
     "round": lambda v, d=None: call("round", v) if d is None else call("round", v, number(int(literal_of(d)))),
-    "substr": substr, "replace": _replace, "trim": _trim("both"), "ltrim": _trim("left"), "rtrim": _trim("right"), "lpad": _pad("lpad"), "rpad": _pad("rpad"),
+    "lower": _LOWER, "upper": _UPPER, "substr": substr, "replace": _replace, "trim": _trim("both"), "ltrim": _trim("left"), "rtrim": _trim("right"), "lpad": _pad("lpad"), "rpad": _pad("rpad"),
     "split": _split, "split_part": _split_part, "concat": lambda *parts: call("concat", *parts),
     "regexp_extract": _regexp_extract, "regexp_replace": _regexp_replace, "json_extract_scalar": _json_extract_scalar,
     "date_add": _date_add, "date_diff": _date_diff, "date_trunc": _date_trunc, "to_unixtime": _to_unixtime, "date_format": SPARK_DATES["date_format"],
