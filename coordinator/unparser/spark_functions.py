@@ -214,12 +214,13 @@ _PATTERNS: dict[str, str] = {
     "reduce": "aggregate({0}, {1}, {2}, {3})", "zip_with": "zip_with({0}, {1}, {2})", "map_zip_with": "map_zip_with({0}, {1}, {2})",
     "array_max": "CASE WHEN NOT exists({0}, procession_x -> procession_x IS NULL) THEN array_max({0}) END",
     "array_min": "CASE WHEN NOT exists({0}, procession_x -> procession_x IS NULL) THEN array_min({0}) END",
+    "map_entries": "transform(map_entries({0}), procession_x -> named_struct('field0', procession_x.key, 'field1', procession_x.value))",
     "json_array_length": "json_array_length({0})", "json_format": "{0}",
 }  # fmt: skip
 SPARK: dict[str, Build] = {
     **_named("abs", "sqrt", "cbrt", "exp", "sin", "cos", "tan", "asin", "acos", "atan", "cosh", "tanh", "degrees", "radians",
              "sign", "floor", "ceil", "length", "reverse", "year", "month", "day", "hour", "minute", "second", "quarter",
-             "array_distinct", "map_keys", "map_values", "map_entries"),
+             "array_distinct", "map_keys", "map_values"),
     **_named("power", "atan2", "array_position", "array_remove", "array_except", "array_intersect", "array_union", "arrays_overlap",
              "transform", "filter", "transform_values", "map_filter", "map_concat", count=2),
     **{name: written(pattern) for name, pattern in _PATTERNS.items()},

@@ -164,6 +164,13 @@ FUNCTIONS: tuple[Case, ...] = (
     ("is_finite(a)", "infinity()", False),
     ("is_infinite(a)", "infinity()", True),
     ("upper(a)", "'aé'", "AÉ"),
+    ("transform(map_entries(a), e -> e[1]) || ARRAY[NULL]", "MAP(ARRAY['x', 'y'], ARRAY[1, NULL])", ["x", "y", None]),
+    ("filter(map_entries(a), e -> e[2] > 1) || ROW('z', 0)", "MAP(ARRAY['x', 'y'], ARRAY[1, 2])", [["y", 2], ["z", 0]]),
+    ("coalesce(map_entries(a), ARRAY[ROW('z', 0)])", "MAP(ARRAY['x'], ARRAY[1])", [["x", 1]]),
+    ("reduce(map_entries(a), ARRAY[], (s, e) -> s || CAST(e AS row(k varchar, n integer)), s -> s)",
+     "MAP(ARRAY['x', 'y'], ARRAY[1, NULL])", [["x", 1], ["y", None]]),
+    ("reduce(a, ARRAY[], (s, x) -> s || ARRAY[CAST(ROW(x) AS row(k integer))], s -> s)", "ARRAY[1, 2]", [[1], [2]]),
+    ("ARRAY[] || a", "ARRAY[1, NULL]", [1, None]),
     # A code point for a code point (Character.toUpperCase, toLowerCase), not the rules of whole words.
     ("upper(a)", "'straße ŉ ﬁ ᾳᾈ 😀ǆ'", "STRAßE ŉ ﬁ ᾼᾈ 😀Ǆ"),
     ("lower(a)", "'ΟΔΟΣ İI Ǆ'", "οδοσ ii ǆ"),
