@@ -191,7 +191,8 @@ def _most_specific(found: list[tuple[FunctionSignature, BoundFunction]]) -> Boun
         others = (pair for pair in found if pair[0] is not signature)
         if all(_at_least_as_specific(candidate, other, bound) for other, bound in others):
             return candidate
-    return found[0][1]
+    # Presto refuses the call as ambiguous: two arrays of which one has no type (``a || ARRAY[NULL]``) are joined.
+    return next((candidate for signature, candidate in found if signature.variadic), found[0][1])
 
 
 def _at_least_as_specific(one: BoundFunction, other: FunctionSignature, bound: BoundFunction) -> bool:

@@ -38,7 +38,7 @@ def _decimal(match: re.Match[str]) -> tuple[ErrorCode, str]:
 
 _PATTERNS: tuple[tuple[str, _Make], ...] = (
     (r"Overflow in (\w+) of (\w+) \((.*?)\)!", _overflow),
-    (r"Overflow in \w+ of DECIMAL\(", lambda _: (ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow")),
+    (r"Overflow in \w+ of DECIMAL\b", lambda _: (ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow")),
     (r"Could not convert string '(.*?)' to (\w+)", _cast),
     (r"with value (\S+) can't be cast because the value is out of range for the destination type (\w+)", _range),
     (r"Casting value \"(.*?)\" to type (DECIMAL\(.*?\)) failed: value is out of range", _decimal),
@@ -55,7 +55,7 @@ _PATTERNS: tuple[tuple[str, _Make], ...] = (
      lambda m: (ErrorCode.INVALID_CAST_ARGUMENT, f"Value cannot be cast to date: {m[1]}")),
     (r"invalid (?:date|timestamp) field format: \"(.*?)\"",
      lambda m: (ErrorCode.INVALID_CAST_ARGUMENT, f"Value cannot be cast to date: {m[1]}")),
-    (r"Invalid Input Error: (.*)", lambda m: (ErrorCode.INVALID_FUNCTION_ARGUMENT, m[1])),
+    (r"(?s)Invalid Input Error: (.*)", lambda m: (ErrorCode.INVALID_FUNCTION_ARGUMENT, m[1])),
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from coordinator.expressions.builders import NAMESPACE, value_of
 from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.collected import COLLECTED, collected_call
+from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset, row_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
@@ -17,6 +18,7 @@ from coordinator.unparser.kernel_aggregates import in_kernels, kernel_aggregate
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.spark_estimates import Wrap, distinct_bits, distinct_estimate
+from coordinator.unparser.spark_windows import fitted, without_offset
 from coordinator.unparser.trees import call, cast, column, number, text
 from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, StaticFunctionHandle, Variable
@@ -62,6 +64,9 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
         tree = collected_call(function, arguments, distinct=distinct, condition=condition, order=order)
         return tree, key.partition("<")[0]
     if aggregation.distinct is True:
+        given = aggregation.call.arguments
+        if function == "count" and len(given) == 1 and isinstance(given[0], Variable):
+            arguments = [compared(given[0], dialect)]
         arguments = _distinct(arguments, dialect)
     if order:
         if dialect == "spark" and function not in _ORDER_FREE:
@@ -152,6 +157,8 @@ def _window_call(
         return bounded, key.partition("<")[0]
     if in_kernels(presto, function.functionCall, dialect, window=True):
         return kernel_aggregate(presto, function.functionCall, dialect, over=over), key.partition("<")[0]
+    if dialect == "spark" and (null := without_offset(presto, function.functionCall, known)) is not None:
+        return null, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]
     if presto == "count" and not arguments:
         arguments = [exp.Star()]
@@ -192,7 +199,7 @@ def _window(
         order = [exp.Ordered(this=column(PEERS), nulls_first=True)]
     return exp.Window(
         this=inner,
-        partition_by=[column(v.name) for v in spec.partitionBy],
+        partition_by=[compared(v, dialect) for v in spec.partitionBy],
         order=exp.Order(expressions=order) if order else None,
         spec=frame,
     )
@@ -210,6 +217,8 @@ def _frame(
     default = (frame.type, frame.startType, frame.endType) == ("RANGE", "UNBOUNDED_PRECEDING", "CURRENT_ROW")
     if default and order is None:
         return None
+    if dialect == "spark" and (spec := fitted(frame, known)) is not None:
+        return spec
     start, start_side = _bound(frame, frame.startType, frame.startValue, known, order, dialect)
     end, end_side = _bound(frame, frame.endType, frame.endValue, known, order, dialect)
     type_ = "RANGE" if dialect == "spark" and frame.type == "GROUPS" else frame.type
@@ -234,17 +243,19 @@ def _bound(
         if dialect == "spark":
             raise unsupported("A window frame whose offset is no constant", dialect)
         return row_offset(frame, kind, value, order), kind
-    key = None if order is None else order.variable.type
+    # A distance from the sort key is of the key's type; a number of rows is a bare number to Spark.
+    key = order.variable.type if frame.type == "RANGE" and order is not None else None
     # An interval is a number to the engines, of milliseconds or of months.
-    return (expression(offset, dialect) if key == offset.type else _offset(offset, dialect)), kind
+    return (expression(offset, dialect) if key == offset.type else _offset(offset, key, dialect)), kind
 
 
-def _offset(offset: Constant, dialect: str) -> exp.Expr:
+def _offset(offset: Constant, key: str | None, dialect: str) -> exp.Expr:
     found = value_of(offset)
     match offset.type:
         case "interval day to second" if isinstance(found, timedelta | int):
             span = found if isinstance(found, timedelta) else timedelta(milliseconds=found)
-            whole = not span % timedelta(days=1)
+            # Spark wants days from a date, and both bounds of one unit.
+            whole = not span % timedelta(days=1) if dialect == "duckdb" else key == "date"
             shown = str(span.days) if whole else str(span.total_seconds())
             return exp.Interval(this=text(shown), unit=exp.Var(this="DAY" if whole else "SECOND"))
         case "interval year to month":

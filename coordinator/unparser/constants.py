@@ -73,7 +73,7 @@ def _text(value: object) -> str:
         return str(value // timedelta(milliseconds=1))
     if isinstance(value, datetime):
         instant = value if value.tzinfo is None else value.astimezone(UTC)
-        return f"{instant:%Y-%m-%d %H:%M:%S}.{instant.microsecond:06d}" + ("" if value.tzinfo is None else "+00:00")
+        return instant.isoformat(sep=" ", timespec="microseconds")  # strftime's %Y writes the year 1 as "1"
     return time_text(value) if isinstance(value, time) else str(value)
 
 

@@ -27,7 +27,6 @@ from coordinator.unparser.operators import arithmetic, subscript
 from coordinator.unparser.program_choice import (
     COMPARISON,
     OPAQUE,
-    SPARK_DIGITS,
     TEXT,
     carries_zone,
     cast_in_python,
@@ -41,6 +40,7 @@ from coordinator.unparser.programs import calls_python, python_call, runs_in_pyt
 from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
+from coordinator.unparser.spark_numbers import SPARK_DIGITS, negated, spark_number
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
 from shared.errors import ProcessionError
@@ -157,6 +157,10 @@ def _call(node: Call, dialect: str) -> exp.Expr:
 
 def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     type_ = typed(node)
+    if dialect == "spark" and function in ("round", "abs"):
+        exact = spark_number(node, function, arguments[0])
+        if exact is not None:
+            return exact
     if function in ("concat", "length", "element_at", "typeof"):
         special = _overloaded(node, function, arguments, dialect)
         if special is not None:
@@ -243,7 +247,7 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
         return exp.Paren(this=exp.Between(this=arguments[0], low=arguments[1], high=arguments[2]))
     if operator == "negation":
         if dialect == "spark" and types[0].base == "decimal" and types[0].numbers[0] > SPARK_DIGITS:
-            return cast(binary(exp.Sub, cast(number(0), types[0], dialect), arguments[0]), types[0], dialect)
+            return negated(arguments[0], types[0])
         return exp.Paren(this=exp.Neg(this=exp.Paren(this=arguments[0])))
     if operator == "subscript":
         return subscript(types[0], arguments, dialect)

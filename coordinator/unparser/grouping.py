@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from coordinator.unparser.aggregates import aggregate_call
-from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.block import Block, Rendering, select_of
+from coordinator.unparser.compared_maps import compared, holds_map
 from coordinator.unparser.trees import call, cast, column, name, number
 from shared.plan.expressions import Variable
 from shared.plan.nodes import AggregationNode, ExchangeNode, GroupIdNode
@@ -24,12 +25,18 @@ def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
     if isinstance(node.source, GroupIdNode):
         return _grouping_sets(rendering, node, node.source)
     source = rendering.plain(node.source)
-    keys = [column(v.name) for v in node.groupingSets.groupingKeys]
-    columns = passed_on(node.groupingSets.groupingKeys)
+    keys = [compared(v, rendering.dialect) for v in node.groupingSets.groupingKeys]
+    columns = [(_key(v), v.name) for v in node.groupingSets.groupingKeys]
     columns += [aggregate_call(a, key, rendering.dialect) for key, a in node.aggregations.items()]
     if not columns:
         columns = [_ONE_ROW]
     return replace(source, columns=tuple(columns), group=tuple(keys), variables=output_variables(node))
+
+
+def _key(variable: Variable) -> exp.Expr:
+    """A key as a column of the result; of equal maps any will do."""
+    value = column(variable.name)
+    return call("any_value", value) if holds_map(parse_type(variable.type)) else value
 
 
 def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNode) -> Block:
@@ -46,7 +53,7 @@ def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNo
             if key == group.groupIdVariable:
                 value: exp.Expr = cast(number(number_of_set), type_, dialect)
             elif key.name in present:
-                value = column(origin[key.name].name)
+                value = _key(origin[key.name])
             else:
                 value = cast(exp.Null(), type_, dialect)
             columns.append((value, key.name))
@@ -56,7 +63,7 @@ def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNo
         block = replace(
             source,
             columns=tuple(columns),
-            group=tuple(column(origin[k.name].name) for k in keys),
+            group=tuple(compared(origin[k.name], dialect) for k in keys),
             variables=output_variables(node),
         )
         selects.append(select_of(block))

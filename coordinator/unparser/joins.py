@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.exists import MatchedRows
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode, SemiJoinNode
@@ -50,7 +51,8 @@ def _copied(node: JoinNode) -> bool:
 
 
 def _joined(rendering: Rendering, node: JoinNode) -> exp.Expr:
-    terms = [binary(exp.EQ, column(c.left.name), column(c.right.name)) for c in node.criteria]
+    dialect = rendering.dialect
+    terms = [binary(exp.EQ, compared(c.left, dialect), compared(c.right, dialect)) for c in node.criteria]
     if node.filter is not None:
         terms.append(rendering.tree(node.filter))
     condition = None
@@ -77,9 +79,9 @@ def semi_join(rendering: Rendering, node: SemiJoinNode) -> Block:
     source = rendering.plain(node.source)
     inner = rendering.block(node.filteringSource)
     wrapped = rendering.wrap(inner, inner.variables)
-    wanted = node.filteringSourceJoinVariable.name
-    query = select_of(replace(wrapped, columns=((column(wanted), wanted),)))
-    test = exp.Paren(this=exp.In(this=column(node.sourceJoinVariable.name), query=exp.Subquery(this=query)))
+    wanted, dialect = node.filteringSourceJoinVariable, rendering.dialect
+    query = select_of(replace(wrapped, columns=((compared(wanted, dialect), wanted.name),)))
+    test = exp.Paren(this=exp.In(this=compared(node.sourceJoinVariable, dialect), query=exp.Subquery(this=query)))
     columns = (*passed_on(source.variables), (test, node.semiJoinOutput.name))
     return replace(source, columns=columns, variables=output_variables(node))
 

@@ -10,6 +10,7 @@ from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.types import INTEGERS, NUMERIC
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
+from coordinator.unparser.spark_numbers import SPARK_DIGITS
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -104,8 +105,6 @@ _BUILT = ("not", "like", "like_pattern", "array_constructor", "concat")
 OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
 
 MAX_DECIMAL_PRECISION = 38
-SPARK_DIGITS = 34
-"""Beyond these Spark rounds quotients and what it negates."""
 _DIGITS = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 
 _NETWORK = ("json", "uuid", "ipaddress", "ipprefix", "time", "time with time zone")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from coordinator.unparser.dates import SPARK_DATES
+from coordinator.unparser.patterns_on_spark import has_group, with_all_letters
 from coordinator.unparser.trees import binary, call, case, cast, is_null, number, text
 from shared.plan.types import parse_type
 
@@ -61,6 +62,23 @@ def substr(value: exp.Expr, start: exp.Expr, length: exp.Expr | None = None) -> 
     part = call("substr", value, start) if length is None else call("substr", value, start, length)
     bad = outside if length is None else exp.Or(this=outside, expression=binary(exp.LTE, length, number(0)))
     return case([(is_null(value), exp.Null()), (bad, text(""))], part)
+
+
+_IOTA_BELOW = "\u1f80\u1f81\u1f82\u1f83\u1f84\u1f85\u1f86\u1f87\u1f90\u1f91\u1f92\u1f93\u1f94\u1f95\u1f96\u1f97\u1fa0\u1fa1\u1fa2\u1fa3\u1fa4\u1fa5\u1fa6\u1fa7\u1fb3\u1fc3\u1ff3"
+"""Letters whose only form of one character is that of titles."""
+
+
+def _each_letter(function: str, letter: str) -> Build:
+    """As Presto, a code point for a code point, where Spark follows the rules of whole words: SS for a sharp s."""
+    letters = f"array_join(transform(split({{0}}, ''), procession_x -> {letter}), '')"
+    return written(f"CASE WHEN bit_length({{0}}) = 8 * length({{0}}) THEN {function}({{0}}) ELSE {letters} END")
+
+
+_UPPER = _each_letter(
+    "upper",
+    f"CASE WHEN length(upper(procession_x)) = 1 THEN upper(procession_x) ELSE translate(procession_x, '{_IOTA_BELOW}', '{''.join(map(str.title, _IOTA_BELOW))}') END",
+)
+_LOWER = _each_letter("lower", "CASE WHEN procession_x = '\u0130' THEN 'i' ELSE lower(procession_x) END")
 
 
 def _extreme(function: str) -> Build:
@@ -112,19 +130,35 @@ def _pad(function: str) -> Build:
     return build
 
 
+def _pattern(pattern: exp.Expr) -> exp.Expr:
+    """Java's pattern; raises TypeError for one that differs by row, of which nothing is known."""
+    return text(with_all_letters(literal_of(pattern)))
+
+
 def _regexp_extract(value: exp.Expr, pattern: exp.Expr, group: exp.Expr | None = None) -> exp.Expr:
     index = 0 if group is None else int(literal_of(group))
-    found = call("regexp_extract", value, pattern, number(index))
-    if index:
+    written, made = literal_of(pattern), _pattern(pattern)
+    found = call("regexp_extract", value, made, number(index))
+    if index and not has_group(written, index):
         # Spark gives '' for a group that took no part, where Presto gives NULL.
         return call("nullif", found, text(""))
-    return case([(call("regexp_like", value.copy(), pattern.copy()), found)])
+    return case([(call("regexp_like", value.copy(), made.copy()), found)])
+
+
+def _regexp_like(value: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    return call("regexp_like", value, _pattern(pattern))
+
+
+def _regexp_extract_all(value: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    return call("regexp_extract_all", value, _pattern(pattern), number(0))
 
 
 def _regexp_replace(value: exp.Expr, pattern: exp.Expr, new: exp.Expr | None = None) -> exp.Expr:
     if isinstance(new, exp.Lambda):
         raise TypeError("a lambda")
-    return call("regexp_replace", value, pattern, new if new is not None else text(""))
+    if not literal_of(pattern):
+        raise TypeError("nothing stands between the halves of a character, too")
+    return call("regexp_replace", value, _pattern(pattern), new if new is not None else text(""))
 
 
 def _json_extract_scalar(value: exp.Expr, path: exp.Expr) -> exp.Expr:
@@ -188,7 +222,6 @@ _PATTERNS: dict[str, str] = {
     "levenshtein_distance": "levenshtein({0}, {1})", "url_encode": "url_encode({0})", "url_decode": "url_decode({0})",
     "to_hex": "hex({0})", "to_base64": "base64({0})", "to_utf8": "encode({0}, 'utf-8')", "from_utf8": "make_valid_utf8(CAST({0} AS STRING))",
     "md5": "unhex(md5({0}))", "sha1": "unhex(sha1({0}))", "sha256": "unhex(sha2({0}, 256))", "sha512": "unhex(sha2({0}, 512))", "crc32": "crc32({0})", "uuid": "uuid()",
-    "regexp_like": "regexp_like({0}, {1})", "regexp_extract_all": "regexp_extract_all({0}, {1}, 0)",
     "day_of_month": "day({0})", "day_of_year": "dayofyear({0})", "doy": "dayofyear({0})", "day_of_week": "(weekday({0}) + 1)", "dow": "(weekday({0}) + 1)",
     "week": "weekofyear({0})", "week_of_year": "weekofyear({0})", "year_of_week": "extract(YEAROFWEEK FROM {0})", "yow": "extract(YEAROFWEEK FROM {0})",
     "last_day_of_month": "last_day({0})", "millisecond": "(CAST(extract(SECOND FROM {0}) * 1000 AS BIGINT) % 1000)",
@@ -197,21 +230,22 @@ _PATTERNS: dict[str, str] = {
     "reduce": "aggregate({0}, {1}, {2}, {3})", "zip_with": "zip_with({0}, {1}, {2})", "map_zip_with": "map_zip_with({0}, {1}, {2})",
     "array_max": "CASE WHEN NOT exists({0}, procession_x -> procession_x IS NULL) THEN array_max({0}) END",
     "array_min": "CASE WHEN NOT exists({0}, procession_x -> procession_x IS NULL) THEN array_min({0}) END",
+    "map_entries": "transform(map_entries({0}), procession_x -> named_struct('field0', procession_x.key, 'field1', procession_x.value))",
     "json_array_length": "json_array_length({0})", "json_format": "{0}",
 }  # fmt: skip
 SPARK: dict[str, Build] = {
     **_named("abs", "sqrt", "cbrt", "exp", "sin", "cos", "tan", "asin", "acos", "atan", "cosh", "tanh", "degrees", "radians",
-             "sign", "floor", "ceil", "lower", "upper", "length", "reverse", "year", "month", "day", "hour", "minute", "second", "quarter",
-             "array_distinct", "map_keys", "map_values", "map_entries"),
+             "sign", "floor", "ceil", "length", "reverse", "year", "month", "day", "hour", "minute", "second", "quarter",
+             "array_distinct", "map_keys", "map_values"),
     **_named("power", "atan2", "array_position", "array_remove", "array_except", "array_intersect", "array_union", "arrays_overlap",
              "transform", "filter", "transform_values", "map_filter", "map_concat", count=2),
     **{name: written(pattern) for name, pattern in _PATTERNS.items()},
     **{name: _logarithm(name) for name in ("ln", "log2", "log10")},
     **{name: _extreme(name) for name in ("greatest", "least")},
     "round": lambda v, d=None: call("round", v) if d is None else call("round", v, number(int(literal_of(d)))),
-    "substr": substr, "replace": _replace, "trim": _trim("both"), "ltrim": _trim("left"), "rtrim": _trim("right"), "lpad": _pad("lpad"), "rpad": _pad("rpad"),
+    "lower": _LOWER, "upper": _UPPER, "substr": substr, "replace": _replace, "trim": _trim("both"), "ltrim": _trim("left"), "rtrim": _trim("right"), "lpad": _pad("lpad"), "rpad": _pad("rpad"),
     "split": _split, "split_part": _split_part, "concat": lambda *parts: call("concat", *parts),
-    "regexp_extract": _regexp_extract, "regexp_replace": _regexp_replace, "json_extract_scalar": _json_extract_scalar,
+    "regexp_like": _regexp_like, "regexp_extract_all": _regexp_extract_all, "regexp_extract": _regexp_extract, "regexp_replace": _regexp_replace, "json_extract_scalar": _json_extract_scalar,
     "date_add": _date_add, "date_diff": _date_diff, "date_trunc": _date_trunc, "to_unixtime": _to_unixtime, "date_format": SPARK_DATES["date_format"],
     "fail": lambda *parts: call("raise_error", parts[-1]), "array_join": _array_join, "array_sort": _comparator,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from coordinator.unparser.aggregates import PEERS, window_call
 from coordinator.unparser.block import Block, Rendering, passed_on
+from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.frames import definitions
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.trees import binary, call, column, number
@@ -30,7 +31,7 @@ def window(rendering: Rendering, node: WindowNode) -> Block:
     groups = any(f.frame.type == "GROUPS" for f in node.windowFunctions.values())
     if groups and rendering.dialect == "spark" and specification.orderingScheme is not None:
         # Spark has no GROUPS: a frame of peer groups is a range over their numbers.
-        peers = _over("dense_rank", specification.partitionBy, specification.orderingScheme)
+        peers = _over("dense_rank", specification.partitionBy, specification.orderingScheme, rendering.dialect)
         source = rendering.wrap(replace(source, columns=(*kept, (peers, PEERS))), source.variables)
     known = definitions(node.source)
     made = [window_call(f, specification, k, rendering.dialect, known) for k, f in node.windowFunctions.items()]
@@ -44,7 +45,7 @@ def row_number(rendering: Rendering, node: RowNumberNode | TopNRowNumberNode) ->
         keys, scheme = node.specification.partitionBy, node.specification.orderingScheme
     else:
         keys, scheme = node.partitionBy, None
-    numbered = (_over("row_number", keys, scheme), node.rowNumberVariable.name)
+    numbered = (_over("row_number", keys, scheme, rendering.dialect), node.rowNumberVariable.name)
     block = replace(source, columns=(*passed_on(source.variables), numbered), variables=output_variables(node))
     if node.maxRowCountPerPartition is None:
         return block
@@ -56,7 +57,7 @@ def row_number(rendering: Rendering, node: RowNumberNode | TopNRowNumberNode) ->
 def mark_distinct(rendering: Rendering, node: MarkDistinctNode) -> Block:
     """Whether a row is the first with its values."""
     source = rendering.plain(node.source)
-    first = binary(exp.EQ, _over("row_number", node.distinctVariables, None), number(1))
+    first = binary(exp.EQ, _over("row_number", node.distinctVariables, None, rendering.dialect), number(1))
     columns = (*passed_on(source.variables), (first, node.markerVariable.name))
     return replace(source, columns=columns, variables=output_variables(node))
 
@@ -70,11 +71,11 @@ def unique_id(rendering: Rendering, node: AssignUniqueId) -> Block:
     return replace(source, columns=columns, variables=output_variables(node))
 
 
-def _over(function: str, keys: tuple[Variable, ...], scheme: OrderingScheme | None) -> exp.Expr:
+def _over(function: str, keys: tuple[Variable, ...], scheme: OrderingScheme | None, dialect: str) -> exp.Expr:
     """A ranking function; without an order by a constant, which Spark asks for."""
     order = [ordered(o.variable, o.sortOrder) for o in scheme.orderBy] if scheme is not None else []
     return exp.Window(
         this=call(function),
-        partition_by=[column(v.name) for v in keys],
+        partition_by=[compared(v, dialect) for v in keys],
         order=exp.Order(expressions=order or [exp.Ordered(this=exp.Null())]),
     )

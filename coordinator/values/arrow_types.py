@@ -52,7 +52,7 @@ def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[object
 
 def _to_arrow(value: object, presto_type: str) -> object:
     if isinstance(value, datetime) and value.tzinfo is not None and presto_type == "timestamp with time zone":
-        return f"{value:%Y-%m-%d %H:%M:%S}.{value.microsecond // 1000:03d} {value.tzinfo}"
+        return f"{value.replace(tzinfo=None).isoformat(sep=' ', timespec='milliseconds')} {value.tzinfo}"
     if value is not None and presto_type in ("uuid", "ipaddress", "ipprefix"):
         return str(value)
     return value

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from shared.plan.nodes import TableScanNode
 from shared.spi.catalog_changes import PropertyDeclaration
 from shared.spi.procedure import ProcedureContext
+from shared.spi.table_writes import RowFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ class StatisticsSource(Protocol):
 
     def statistics(self, schema: str, table: str) -> TableStatistics | None:
         """None when there is no such table."""
+        ...
+
+
+@runtime_checkable
+class FilteredStatistics(Protocol):
+    """A connector that answers SHOW STATS with a WHERE."""
+
+    def filtered_statistics(self, schema: str, table: str, rows: RowFilter) -> TableStatistics | None:
+        """Of the rows for which the filter is true; None when metadata does not say exactly which those are."""
         ...
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 
 from coordinator.kernels.functions import arrow_forms
-from coordinator.values.arrow_types import arrow_type, source_type
+from coordinator.values.arrow_types import arrow_type, rows_to_batch, source_type
+from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import parse_type
 
 
@@ -33,3 +36,9 @@ def test_sources_and_kernels_hold_instants() -> None:
     zoned = parse_type("timestamp with time zone")
     assert arrow_forms.arrow_type(zoned) == pa.timestamp("us", "UTC")
     assert arrow_forms.arrow_type(parse_type("interval day to second")) == pa.int64()
+
+
+def test_moments_with_a_zone_have_years_of_four_digits() -> None:
+    rows = [[datetime(1, 1, 2, 3, 4, 5, 678999, UTC)], [None]]
+    batch = rows_to_batch([Column("t", "timestamp with time zone")], rows)
+    assert batch.to_pydict() == {"t": ["0001-01-02 03:04:05.678 UTC", None]}

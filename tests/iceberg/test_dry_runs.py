@@ -23,7 +23,7 @@ def call(lake: Any, procedure: str, **given: Any) -> list[tuple[Any, ...]]:
 def test_files_that_would_be_added(lake: Any, tmp_path: Path) -> None:
     table = lake.create("t", [PART])
     folder = tmp_path / "in"
-    for name in ("p=a/one.parquet", "p=b/two.parquet"):
+    for name in ("p=a/one.parquet", "p=b/two.parquet", "p=__HIVE_DEFAULT_PARTITION__/three.parquet"):
         (folder / name).parent.mkdir(parents=True)
         pq.write_table(PART, folder / name)
     (folder / "p=b" / "_SUCCESS").touch()
@@ -31,6 +31,7 @@ def test_files_that_would_be_added(lake: Any, tmp_path: Path) -> None:
     found = call(lake, "add_files", source_table=f"`parquet`.`{folder}`")
     size = (folder / "p=b" / "two.parquet").stat().st_size
     assert found == [
+        (f"{folder}/p=__HIVE_DEFAULT_PARTITION__/three.parquet", "p=null", size, False),
         (f"{folder}/p=a/one.parquet", "p=a", size, True),
         (f"{folder}/p=b/two.parquet", "p=b", size, False),
     ]

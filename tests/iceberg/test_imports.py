@@ -170,3 +170,32 @@ def test_files_are_read_by_names_that_look_like_addresses(lake: Any, tmp_path: P
     files = [task.file.file_path.removeprefix("file://") for task in lake.table("t").scan().plan_files()]
     read = duckdb.sql(f"SELECT id FROM read_parquet({files!r}) ORDER BY id").fetchall()
     assert read == [(number,) for number, _ in rows]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([4_000_000_000], pa.uint32()),
+        pa.array([2**63], pa.uint64()),
+        pa.array([[{"n": 4_000_000_000}]], pa.list_(pa.struct([("n", pa.uint32())]))),
+    ],
+    ids=["uint32", "uint64", "nested"],
+)
+def test_unsigned_numbers_that_iceberg_would_read_as_negative_ones(lake: Any, tmp_path: Path, column: pa.Array) -> None:
+    home = tmp_path / "unsigned"
+    home.mkdir()
+    pq.write_table(pa.table({"u": column}), home / "a.parquet")
+    with pytest.raises(ProcessionError, match=r"Column u has the type uint(32|64), which Iceberg lacks") as caught:
+        call(lake, "snapshot", source_table=f"`parquet`.`{home}`")
+    assert caught.value.code is ErrorCode.NOT_SUPPORTED
+    assert call(lake, "snapshot", source_table=f"`parquet`.`{_small(tmp_path)}`") == [(1,)]
+    assert lake.table("t").scan().to_arrow().to_pylist() == [{"small": 200, "smallish": 60_000}]
+
+
+def _small(folder: Path) -> Path:
+    """Unsigned numbers that fit into an int are read as what they are."""
+    home = folder / "small"
+    home.mkdir()
+    rows = {"small": pa.array([200], pa.uint8()), "smallish": pa.array([60_000], pa.uint16())}
+    pq.write_table(pa.table(rows), home / "a.parquet")
+    return home

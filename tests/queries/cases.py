@@ -120,6 +120,15 @@ ERRORS: tuple[tuple[str, str, str, str], ...] = (
     ("CAST(a AS tinyint)", "300", "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for tinyint: 300"),
     ("CAST(a AS bigint)", "'x'", "INVALID_CAST_ARGUMENT", "Cannot cast 'x' to BIGINT"),
     ("CAST(a AS date)", "'2020-02-30'", "INVALID_CAST_ARGUMENT", "Value cannot be cast to date: 2020-02-30"),
+    ("CAST(a AS date)", "'x'", "INVALID_CAST_ARGUMENT", "Value cannot be cast to date: x"),
+    ("CAST(a AS timestamp)", "'x' || chr(10) || 'y'", "INVALID_CAST_ARGUMENT",
+     "Value cannot be cast to timestamp: x\ny"),
+    ("CAST(a AS boolean)", "'x'", "INVALID_CAST_ARGUMENT", "Cannot cast 'x' to BOOLEAN"),
+    ("CAST(a AS integer)", "'x' || chr(10) || 'y'", "INVALID_CAST_ARGUMENT", "Cannot cast 'x\ny' to INT"),
+    ("CAST(a AS uuid)", "'x' || chr(10) || chr(10) || 'y'", "INVALID_CAST_ARGUMENT",
+     "Cannot cast value to UUID: x\n\ny"),
+    ("MAP(ARRAY[a], ARRAY[1])[b]", "'k', 'x' || chr(10) || 'y'", "INVALID_FUNCTION_ARGUMENT",
+     "Key not present in map: x\ny"),
     ("CAST(a AS decimal(3,2))", "DECIMAL '12.34'", "INVALID_CAST_ARGUMENT",
      "Cannot cast DECIMAL '12.34' to DECIMAL(3, 2)"),
     ("a[3]", "ARRAY[1, 2]", "INVALID_FUNCTION_ARGUMENT",
@@ -155,6 +164,32 @@ FUNCTIONS: tuple[Case, ...] = (
     ("is_finite(a)", "infinity()", False),
     ("is_infinite(a)", "infinity()", True),
     ("upper(a)", "'aé'", "AÉ"),
+    ("transform(map_entries(a), e -> e[1]) || ARRAY[NULL]", "MAP(ARRAY['x', 'y'], ARRAY[1, NULL])", ["x", "y", None]),
+    ("filter(map_entries(a), e -> e[2] > 1) || ROW('z', 0)", "MAP(ARRAY['x', 'y'], ARRAY[1, 2])", [["y", 2], ["z", 0]]),
+    ("coalesce(map_entries(a), ARRAY[ROW('z', 0)])", "MAP(ARRAY['x'], ARRAY[1])", [["x", 1]]),
+    ("reduce(map_entries(a), ARRAY[], (s, e) -> s || CAST(e AS row(k varchar, n integer)), s -> s)",
+     "MAP(ARRAY['x', 'y'], ARRAY[1, NULL])", [["x", 1], ["y", None]]),
+    ("reduce(a, ARRAY[], (s, x) -> s || ARRAY[CAST(ROW(x) AS row(k integer))], s -> s)", "ARRAY[1, 2]", [[1], [2]]),
+    ("ARRAY[] || a", "ARRAY[1, NULL]", [1, None]),
+    ("regexp_extract(a, '\\w+')", "'1 ß'", "1"),
+    ("regexp_extract(a, '[^1 ]\\w*')", "'1 ßü'", "ßü"),
+    ("regexp_like(a, '(?i)^ä\\b')", "'Ä'", True),
+    ("regexp_replace(a, '\\W', '-')", "'é é'", "é-é"),
+    ("regexp_extract(a, 'a(b*)', 1)", "'ac'", ""),
+    ("regexp_extract(a, 'a(b)?', 1)", "'ac'", None),
+    ("regexp_extract(a, 'a(b*)', 1)", "'c'", None),
+    ("regexp_like(b, a)", "'^a', 'ab'", True),
+    # Of the number that is stored: Math.round(1.005 * 100) is 100.
+    ("round(a, 2)", "1.005e0", 1.0),
+    ("round(a, 2)", "-1.005e0", -1.0),
+    ("round(a, 1)", "REAL '0.25'", 0.3),
+    ("round(a, -1)", "15e0", 20.0),
+    ("round(a, 3)", "infinity()", "Infinity"),
+    ("round(a)", "-2.5e0", -3.0),
+    ("abs(a)", "DECIMAL '-12345678901234567890123456789012345678'", "12345678901234567890123456789012345678"),
+    # A code point for a code point (Character.toUpperCase, toLowerCase), not the rules of whole words.
+    ("upper(a)", "'straße ŉ ﬁ ᾳᾈ 😀ǆ'", "STRAßE ŉ ﬁ ᾼᾈ 😀Ǆ"),
+    ("lower(a)", "'ΟΔΟΣ İI Ǆ'", "οδοσ ii ǆ"),
     ("length(a)", "'añb'", 3),
     ("reverse(a)", "'abc'", "cba"),
     ("replace(a, 'l', 'L')", "'hello'", "heLLo"),
@@ -283,6 +318,10 @@ TYPES: tuple[Case, ...] = tuple(
 
 # Not a join: a join beside a union is refused by ValidateStreamingJoins.
 _KV = "WITH t(k, v) AS (SELECT k, v FROM {one} UNNEST(ARRAY['a', 'a', 'b', NULL], ARRAY[1, 3, NULL, 2]) AS u(k, v)) "
+_MAPS = (
+    "WITH t(i, m) AS (SELECT i, m FROM {one} UNNEST(ARRAY[1, 2, 3, 4], ARRAY[MAP(ARRAY['a', 'b'], ARRAY[1, 2]), "
+    "MAP(ARRAY['b', 'a'], ARRAY[2, 1]), MAP(ARRAY['a'], ARRAY[NULL]), NULL]) AS u(i, m)) "
+)
 _MOMENTS = "(VALUES TIMESTAMP '2024-03-03 20:00:00', TIMESTAMP '2024-03-05 01:00:00') t(x)"
 RELATIONS: tuple[tuple[str, Any], ...] = (
     (_KV + "SELECT v FROM t ORDER BY v", [[1], [2], [3], [None]]),
@@ -327,4 +366,25 @@ RELATIONS: tuple[tuple[str, Any], ...] = (
     (_KV + "SELECT a.v FROM t a WHERE k IN (SELECT k FROM t WHERE v > 2) ORDER BY 1", [[1], [3]]),
     (_KV + "SELECT (SELECT max(v) FROM t b WHERE b.k = a.k) FROM t a WHERE v = 1", [[3]]),
     (_KV + "SELECT v FROM t LIMIT 0", []),
+    # Maps are equal in whatever order their entries stand.
+    (_MAPS + "SELECT count(*), min(i) FROM t GROUP BY m ORDER BY 2", [[2, 1], [1, 3], [1, 4]]),
+    (_MAPS + "SELECT count(DISTINCT m), count(m) FROM t", [[2, 3]]),
+    (_MAPS + "SELECT a.i, b.i FROM t a JOIN t b ON a.m = b.m AND a.i < 3 ORDER BY 1, 2",
+     [[1, 1], [1, 2], [2, 1], [2, 2]]),
+    (_MAPS + "SELECT count(*), min(i) FROM (SELECT i, ROW(ARRAY[m], 1) AS r FROM t) GROUP BY ROLLUP (r) ORDER BY 2, 1",
+     [[2, 1], [4, 1], [1, 3], [1, 4]]),
+    (_MAPS + "SELECT i, count(*) OVER (PARTITION BY m) FROM t ORDER BY 1", [[1, 2], [2, 2], [3, 1], [4, 1]]),
+    (_MAPS + "SELECT i FROM t WHERE m NOT IN (SELECT m FROM t WHERE i = 2) ORDER BY 1", [[3]]),
+    # Rows are counted by a number that has the type of the sort key, too; frames may be empty or beyond all rows.
+    (_KV + "SELECT count(*) OVER (ORDER BY v ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING), sum(v) OVER (ORDER BY v ROWS "
+     "BETWEEN 9000000000 FOLLOWING AND UNBOUNDED FOLLOWING), count(*) OVER (ORDER BY v GROUPS BETWEEN 1 PRECEDING AND "
+     "2 PRECEDING) FROM t LIMIT 1", [[0, None, 0]]),
+    (_KV + "SELECT sum(v) OVER (ORDER BY CAST(v AS bigint) ROWS BETWEEN BIGINT '1' PRECEDING AND CURRENT ROW), sum(v) "
+     "OVER (ORDER BY CAST(v AS bigint) ROWS BETWEEN 9000000000 PRECEDING AND CURRENT ROW) FROM t WHERE v > 0 "
+     "ORDER BY 2",
+     [[1, 1], [3, 3], [5, 6]]),
+    ("SELECT count(*) OVER (ORDER BY x RANGE BETWEEN INTERVAL '10' HOUR PRECEDING AND INTERVAL '1' DAY FOLLOWING) FROM "
+     "{one} " + _MOMENTS + " ORDER BY 1", [[1], [1]]),
+    (_KV + "SELECT lag(v, NULL) OVER (ORDER BY v), lead(v, 0) OVER (ORDER BY v), ntile(NULL) OVER (ORDER BY v) FROM t "
+     "WHERE v = 2", [[None, 2, None]]),
 )  # fmt: skip

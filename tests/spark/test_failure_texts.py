@@ -48,6 +48,60 @@ def test_what_users_cast_is_their_own(words: str) -> None:
     assert not is_useless(error)
 
 
+LINES = "a\r\n\n  b SQLSTATE: 12345\n== SQL\nc"
+SQL = "\n== SQL (line 1, position 8) ==\nSELECT CAST(k AS INT)\n       ^^^^^^^^^^^^^^\n"
+
+
+def test_every_line_of_a_text_is_shown() -> None:
+    quoted = f'The value \'{LINES}\' of the type "STRING" cannot be cast to "INT" because it is malformed.'
+    cast = f"[CAST_INVALID_INPUT] {quoted} SQLSTATE: 22018{SQL}"
+    failure = map_failure(SparkConnectGrpcException(cast, errorClass="CAST_INVALID_INPUT"), server_alive=True)
+    assert (failure.code.name, failure.message) == ("INVALID_CAST_ARGUMENT", f"Cannot cast '{LINES}' to INT")
+    raised = of_spark("USER_RAISED_EXCEPTION", f"Key not present in map: {LINES}")
+    failure = map_failure(raised, server_alive=True)
+    assert (failure.code.name, failure.message) == ("INVALID_FUNCTION_ARGUMENT", f"Key not present in map: {LINES}")
+
+
+def test_a_cast_that_is_written_for_spark_has_its_code() -> None:
+    raised = of_spark(
+        "USER_RAISED_EXCEPTION", f"KernelError: INVALID_CAST_ARGUMENT: Value cannot be cast to date: {LINES}"
+    )
+    failure = map_failure(raised, server_alive=True)
+    assert (failure.code.name, failure.message) == ("INVALID_CAST_ARGUMENT", f"Value cannot be cast to date: {LINES}")
+
+
+TRACE = (
+    '\n  An exception was thrown from the Python worker.\nTraceback (most recent call last):\n  File "x.py", line 1\n'
+)
+RAISED = "procession_kernels.errors.KernelError"
+CHAIN = (
+    "\n\nThe above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
+)
+LOST = "Job aborted due to stage failure: Lost task 0.0 in stage 9.0 (TID 10) (localhost executor driver): "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TRACE}{RAISED}: NOT_FOUND: no {LINES}\n",
+        f"{TRACE}{RAISED}: DIVISION_BY_ZERO: first{CHAIN}{RAISED}: NOT_FOUND: no {LINES}\n",
+        f"{LOST}org.apache.spark.api.python.PythonException: {TRACE}{RAISED}: NOT_FOUND: no {LINES}\n\n\tat "
+        "org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1)\n",
+    ],
+    ids=["as it is", "the last of a chain", "within a lost task"],
+)
+def test_every_line_of_what_a_kernel_raises(text: str) -> None:
+    failure = map_failure(PythonException(text), server_alive=True)
+    assert (failure.code.name, failure.message) == ("NOT_FOUND", f"no {LINES}")
+
+
+def test_a_pattern_that_java_cannot_read() -> None:
+    said = "java.util.regex.PatternSyntaxException: Unclosed group near index 2"
+    stack = "\na(\n\tat java.util.regex.Pattern.error(Pattern.java:2028)\n"
+    failure = map_failure(SparkConnectGrpcException(LOST + said + stack), server_alive=True)
+    assert (failure.code.name, failure.message) == ("INVALID_FUNCTION_ARGUMENT", "Unclosed group near index 2")
+
+
 def test_what_python_raises_names_no_condition() -> None:
     error = PythonException(
         "\n  An exception was thrown from the Python worker.\nValueError: [OPERATION_CANCELED] mine"

@@ -201,6 +201,12 @@ CASES = [
         "13 13 15 14 12 20",
         "(CAST(locate('A', `n_name`) AS BIGINT) + CAST(length(RPAD(`n_name`, 12, '.')) AS BIGINT))",
     ),
+    (
+        "if(n_nationkey = 3, TIMESTAMP '0001-02-03 04:05:06.789')",
+        "None | None | None | 0001-02-03 04:05:06.789000 | None | None",
+        "CASE WHEN (`n_nationkey` = CAST('3' AS BIGINT)) THEN CAST('0001-02-03 04:05:06.789000' AS TIMESTAMP_NTZ) ELSE "
+        "CAST(NULL AS TIMESTAMP_NTZ) END",
+    ),
 ]
 
 

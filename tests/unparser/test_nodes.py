@@ -220,13 +220,13 @@ def test_window_with_frame(written: Written) -> None:
         "SELECT n_nationkey, sum(n_nationkey) OVER (ORDER BY n_nationkey ROWS BETWEEN 2 PRECEDING AND 1 "
         "FOLLOWING) FROM nation",
         duckdb='SELECT "n_nationkey", "sum" FROM (SELECT "n_nationkey", "frame", "frame_1", CAST(SUM("n_nationkey") '
-        "OVER (ORDER BY \"n_nationkey\" ASC ROWS BETWEEN CAST('2' AS BIGINT) PRECEDING AND CAST('1' AS BIGINT) "
+        'OVER (ORDER BY "n_nationkey" ASC ROWS BETWEEN 2 PRECEDING AND 1 '
         'FOLLOWING) AS BIGINT) AS "sum" FROM (SELECT "n_nationkey", "frame", CAST(\'1\' AS BIGINT) AS "frame_1" '
         'FROM (SELECT "n_nationkey", CAST(\'2\' AS BIGINT) AS "frame" FROM (SELECT "n_nationkey" FROM '
         '"tiny"."nation") AS "t1") AS "t2") AS "t3") AS "t4"',
         spark="SELECT `n_nationkey`, `sum` FROM (SELECT `n_nationkey`, `frame`, `frame_1`, CAST(SUM(`n_nationkey`) "
-        "OVER (ORDER BY `n_nationkey` ASC NULLS LAST ROWS BETWEEN CAST('2' AS BIGINT) PRECEDING AND CAST('1' "
-        "AS BIGINT) FOLLOWING) AS BIGINT) AS `sum` FROM (SELECT `n_nationkey`, `frame`, CAST('1' AS BIGINT) "
+        "OVER (ORDER BY `n_nationkey` ASC NULLS LAST ROWS BETWEEN 2 PRECEDING AND 1 "
+        "FOLLOWING) AS BIGINT) AS `sum` FROM (SELECT `n_nationkey`, `frame`, CAST('1' AS BIGINT) "
         "AS `frame_1` FROM (SELECT `n_nationkey`, CAST('2' AS BIGINT) AS `frame` FROM (SELECT `n_nationkey` "
         "FROM `tpch`.`tiny`.`nation`) AS `t1`) AS `t2`) AS `t3`) AS `t4`",
     )

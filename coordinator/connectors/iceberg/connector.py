@@ -35,7 +35,7 @@ from coordinator.connectors.iceberg.snapshots.own import own_snapshots
 from coordinator.connectors.iceberg.snapshots.time_travel import reference_of, snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
-from coordinator.connectors.iceberg.statistics.columns import table_statistics
+from coordinator.connectors.iceberg.statistics.columns import filtered_statistics, table_statistics
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables import ddl, writing
@@ -69,7 +69,7 @@ from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelatio
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
 from shared.spi.session import Session
 from shared.spi.table_statistics import TableStatistics, ValueRange
-from shared.spi.table_writes import TableWrite, WriteContext
+from shared.spi.table_writes import RowFilter, TableWrite, WriteContext
 
 
 class IcebergConnector(KeepsWork):
@@ -309,6 +309,9 @@ class IcebergConnector(KeepsWork):
 
     def statistics(self, schema: str, table: str) -> TableStatistics | None:
         return table_statistics(self.tables_of, schema, table)
+
+    def filtered_statistics(self, schema: str, table: str, rows: RowFilter) -> TableStatistics | None:
+        return filtered_statistics(self.tables_of, schema, table, rows)
 
     def column_bounds(self, scan: TableScanNode) -> Mapping[str, Sequence[ValueRange]]:
         return self._bounds.of(scan)

@@ -6,7 +6,7 @@ Only what surely excludes a file does so: a conjunct that we cannot read selects
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyiceberg.expressions import (
@@ -28,6 +28,7 @@ from pyiceberg.expressions import (
 )
 from pyiceberg.expressions.visitors import (
     _InclusiveMetricsEvaluator,
+    _StrictMetricsEvaluator,
     bind,
     expression_evaluator,
     extract_field_ids,
@@ -37,6 +38,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from shared.plan.blocks import decode_constant
@@ -89,6 +91,31 @@ def filter_of(predicate: BooleanExpression, schema: Schema, specs: Mapping[int, 
         return by_partition[spec_id](file) and metrics_match(file.file)
 
     return may_match
+
+
+def whole_files(files: Sequence[LiveFile], predicate: BooleanExpression, table: Table) -> Sequence[LiveFile] | None:
+    """The files whose every row matches an exact predicate; None when one may hold rows of both kinds."""
+    schema, specs = table.schema(), table.specs()
+    read = extract_field_ids(bind(schema, predicate, case_sensitive=True))
+    single = {
+        number: read <= {f.source_id for f in spec.fields if isinstance(f.transform, IdentityTransform)}
+        for number, spec in specs.items()
+    }
+    may_match = filter_of(predicate, schema, specs)
+    by_partition = {n: _partition_filter(spec, schema, predicate) for n, spec in specs.items() if single[n]}
+    all_match = _StrictMetricsEvaluator(schema, predicate, case_sensitive=True).eval
+    found = []
+    for file in files:
+        spec_id = file.file.spec_id
+        if single[spec_id]:
+            # Every row has the partition's values.
+            if by_partition[spec_id](file):
+                found.append(file)
+        elif may_match(file):
+            if not all_match(file.file):
+                return None
+            found.append(file)
+    return found
 
 
 def filtered_columns(expression: RowExpression | None, table: Table) -> frozenset[int]:

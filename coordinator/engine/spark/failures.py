@@ -11,8 +11,14 @@ from coordinator.engine.spark.condition_texts import code_of, has_class, plain_t
 from coordinator.engine.spark.unreadable_files import unreadable_file
 from shared.errors import ErrorCode, ProcessionError
 
-_KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
-_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+$")
+_KERNEL = re.compile(r"\bKernelError: ([A-Z_]+): (.*)", re.DOTALL)
+_CHAINED = re.compile(r"\n\n(?:During handling of the above|The above exception was)[^\n]*exception[^\n]*:?\n")
+_JAVA_STACK = re.compile(r"\n+(?:\tat [\w.$/<>]+\(|Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
+_STATE_AT_END = re.compile(r"\s*SQLSTATE: \w{5}[.;]?\s*(?:\n== (?:SQL|DataFrame)[^\n]*==\n.*)?\Z", re.DOTALL)
+_OWN_CAST = re.compile(r"KernelError: (INVALID_CAST_ARGUMENT): ")
+"""What the casts that are written for Spark begin their errors with; nothing else that is raised may name its code."""
+_BAD_PATTERN = re.compile(r"Lost task [^\n]*: java\.util\.regex\.PatternSyntaxException: ([^\n]*)")
+_MOST = 10_000
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)
 """What an exception says, without its class."""
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
@@ -86,7 +92,7 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return error
     text = _without_stack(str(error))
     condition = _condition(error)
-    users = _users(condition.partition(".")[0], _first_line(text))
+    users = _users(condition.partition(".")[0], _said(text))
     if users is not None:
         return ProcessionError(*users)
     if condition == "OPERATION_CANCELED":
@@ -95,9 +101,8 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return spark_gone("it ended while the statement ran")
     if is_useless(error):
         return spark_gone("it could not run statements any more and is started again")
-    kernel = _KERNEL.search(str(error))
-    if kernel is not None and kernel[1] in ErrorCode.__members__:
-        return ProcessionError(ErrorCode[kernel[1]], _SQLSTATE.sub("", kernel[2].rstrip("\r\n")))
+    if (kernel := _of_kernels(str(error))) is not None:
+        return kernel
     if session_gone(error):
         return spark_gone("it no longer knows this session")
     if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
@@ -108,6 +113,14 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
     return _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
+
+
+def _of_kernels(text: str) -> ProcessionError | None:
+    """What a program of the kernels raised; of exceptions that led to one another the last counts."""
+    found = _KERNEL.search(_JAVA_STACK.sub("", _CHAINED.split(text)[-1]))
+    if found is None or found[1] not in ErrorCode.__members__:
+        return None
+    return ProcessionError(ErrorCode[found[1]], _said(found[2].rstrip("\r\n")))
 
 
 def _unfit_python(text: str) -> str | None:
@@ -141,15 +154,17 @@ def _failed(error: Exception, text: str) -> ProcessionError:
         return ProcessionError(
             code or ErrorCode.REMOTE_TASK_ERROR, said if code else f"Spark failed: {said}", retriable=False
         )
+    if not _condition(error) and (pattern := _BAD_PATTERN.search(text)) is not None:
+        return ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, pattern[1], retriable=False)
     raised = _PYTHON.findall(str(error))
     from_python = raised and type(error).__name__ == "PythonException"
     reason = raised[-1] if from_python else _first_line(text)
     return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {reason}", retriable=False)
 
 
-def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
+def _users(condition: str, said: str) -> tuple[ErrorCode, str] | None:
     """Presto's code and text for an error of the user's data, None for any other condition."""
-    text = re.sub(r"^\[[\w.]+\]\s*", "", line)
+    text = re.sub(r"^\[[\w.]+\]\s*", "", said)
     match condition:
         case "DIVIDE_BY_ZERO" | "REMAINDER_BY_ZERO":
             return ErrorCode.DIVISION_BY_ZERO, "/ by zero"
@@ -164,9 +179,10 @@ def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
         case "NUMERIC_VALUE_OUT_OF_RANGE":
             return _not_representable(text)
         case "USER_RAISED_EXCEPTION":
-            message = re.sub(r"\s*SQLSTATE: \w+$", "", text)
-            codes = (code for start, code in _RAISED.items() if message.startswith(start))
-            return next(codes, ErrorCode.GENERIC_USER_ERROR), message
+            if (own := _OWN_CAST.match(text)) is not None:
+                return ErrorCode[own[1]], text[own.end() :]
+            codes = (code for start, code in _RAISED.items() if text.startswith(start))
+            return next(codes, ErrorCode.GENERIC_USER_ERROR), text
         case "INVALID_INDEX_OF_ZERO":
             return ErrorCode.INVALID_FUNCTION_ARGUMENT, "SQL array indices start at 1"
         case "INVALID_ARRAY_INDEX" | "INVALID_PARAMETER_VALUE":
@@ -192,13 +208,13 @@ def _overflow(text: str) -> str:
 
 
 def _invalid_cast(text: str) -> str:
-    found = re.search(r"The value '?(.*?)'? of the type \"\w+\" cannot be cast to \"([^\"]+)\"", text)
+    found = re.search(r"The value '?(.*?)'? of the type \"\w+\" cannot be cast to \"([^\"]+)\"", text, re.DOTALL)
     if found is None:
         return plain_text(text)
     kind = {"TIMESTAMP_NTZ": "timestamp", "TIMESTAMP": "timestamp with time zone", "DATE": "date"}.get(found[2])
     if kind is not None:
         return f"Value cannot be cast to {kind}: {found[1]}"
-    return f"Cannot cast '{found[1]}' to {_type(found[2]).upper()}"
+    return f"Cannot cast '{found[1]}' to {'INT' if found[2] == 'INT' else _type(found[2]).upper()}"
 
 
 def _not_representable(text: str) -> tuple[ErrorCode, str]:
@@ -210,6 +226,11 @@ def _not_representable(text: str) -> tuple[ErrorCode, str]:
 
 def _without_stack(text: str) -> str:
     return text.partition("JVM stacktrace:")[0].strip()
+
+
+def _said(text: str) -> str:
+    """A message with all of its lines, which may be a user's, without SQLSTATE and without a part of Spark's SQL."""
+    return _STATE_AT_END.sub("", text)[:_MOST]
 
 
 def _first_line(text: str) -> str:

@@ -257,13 +257,14 @@ def _key_sampling(text: str, percent: float) -> bool:
     return zlib.crc32(text.encode()) % 100 < percent * 100
 
 
-def _case(upper: bool) -> Callable[..., object]:
-    # One code point each, as Presto maps them; Python would write SS for a sharp s.
-    def change(text: str) -> str:
-        made = [c.upper() if upper else c.lower() for c in text]
-        return "".join(m if len(m) == 1 else c for m, c in zip(made, text, strict=True))
+def _lower(text: str) -> str:
+    return "".join("i" if c == "\u0130" else c.lower() for c in text)
 
-    return change
+
+def _upper(text: str) -> str:
+    # One code point each, as Presto maps them: Python writes SS for a sharp s. Greek letters with an iota below have
+    # such a form in titles alone.
+    return "".join(next((made for made in (c.upper(), c.title()) if len(made) == 1), c) for c in text)
 
 
 def _fail(*parts: object) -> None:
@@ -278,7 +279,7 @@ def _reverse(value: Any) -> Any:
 
 TEXT: Table = {
     **plain(
-        lower=_case(False), upper=_case(True), reverse=_reverse, replace=_replace, split=_split,
+        lower=_lower, upper=_upper, reverse=_reverse, replace=_replace, split=_split,
         split_part=_split_part, split_to_map=_split_to_map, split_to_multimap=_split_to_multimap, strpos=_strpos,
         strrpos=_strrpos, trim=_trim(True, True), ltrim=_trim(True, False), rtrim=_trim(False, True), lpad=_pad(True),
         rpad=_pad(False), chr=_chr, codepoint=_codepoint, levenshtein_distance=_levenshtein,

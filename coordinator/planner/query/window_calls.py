@@ -95,17 +95,21 @@ def window_call(node: FunctionCall, window: Window, block: Node, context: Contex
     return WindowCall(call, node.nulls == "IGNORE", partition, sort, _frame(node, window, sort, context))
 
 
-_LEAST_OFFSETS = {"lag": 0, "lead": 0, "nth_value": 1}
+_LEAST_OFFSETS = {
+    "lag": (1, 0, "Offset must be at least 0"), "lead": (1, 0, "Offset must be at least 0"),
+    "nth_value": (1, 1, "Offset must be at least 1"), "ntile": (0, 1, "Argument for ntile must be greater than zero"),
+}  # fmt: skip
+"""The place of a function's offset among its arguments, the least that it may be, and Presto's error below that."""
 
 
 def _refuse_offset(name: str, call: Call) -> None:
-    least = _LEAST_OFFSETS.get(name)
-    if least is None or len(call.arguments) < 2:
+    place, least, message = _LEAST_OFFSETS.get(name, (0, 0, ""))
+    if not message or len(call.arguments) <= place:
         return
-    offset = call.arguments[1]
+    offset = call.arguments[place]
     value = value_of(offset) if isinstance(offset, Constant) else None
     if isinstance(value, int) and value < least:
-        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, f"Offset must be at least {least}")
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
 
 
 def _specification(

@@ -175,6 +175,17 @@ def test_statistics_tell_nothing(ruled: Ruled) -> None:
     assert rows[None][3] == 4.0
 
 
+def test_conditions_of_statistics_tell_nothing(ruled: Ruled) -> None:
+    def of(user: str, condition: str) -> str:
+        return ruled.refused(user, f"SHOW STATS FOR (SELECT id FROM people WHERE {condition})")
+
+    filtered(ruled, {"table": "people", "columns": [{"name": "salary", "mask": "0"}]})
+    assert of("alice", "salary > -1") == of("bob", "id > 0") == ""
+    assert "can be pushed down" in of("bob", "salary > -1")
+    filtered(ruled, {"table": "people", "filter": "id < 3"})
+    assert "can be pushed down" in of("bob", "id > 0")
+
+
 def test_of_the_lake(ruled: Ruled) -> None:
     hidden = {"name": "salary", "mask": "CAST(NULL AS bigint)"}
     filtered(ruled, {"table": "people", "filter": "id < 3", "columns": [hidden]})

@@ -175,8 +175,19 @@ def _columns(file: ParquetFile) -> Iterator[pa.Field]:
         if _has_id(field):
             message = f"File has field ids, which may not be the table's: {file.file.location}"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+        if (lacking := _without_iceberg_type(field.type)) is not None:
+            message = f"Column {field.name} has the type {lacking}, which Iceberg lacks: {file.file.location}"
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
         # Spark and Hive write moments so.
         yield field.with_type(pa.timestamp("us", "UTC")) if field.name in legacy else field.remove_metadata()
+
+
+def _without_iceberg_type(type_: pa.DataType) -> pa.DataType | None:
+    """An unsigned type whose upper half would be read as negative numbers; PyIceberg converts it all the same."""
+    if type_ in (pa.uint32(), pa.uint64()):
+        return type_
+    parts = (_without_iceberg_type(type_.field(i).type) for i in range(type_.num_fields))
+    return next((part for part in parts if part is not None), None)
 
 
 def int96_columns(footer: pq.FileMetaData) -> set[str]:

@@ -71,7 +71,11 @@ def answer(call: Call[Arguments]) -> Rows:
     known = {file.key for file in read_live(table, table.current_snapshot(), statistics=False).data}
     wanted = (call.arguments.partition_filter or {}).items()
     return [
-        (file.location, "/".join(f"{k}={v}" for k, v in file.partition), file.size, normalize(file.location) in known)
+        (file.location, _shown(file.partition), file.size, normalize(file.location) in known)
         for file in list_folder(call.catalog.file_io(folder[1]), folder[1])
         if wanted <= dict(file.partition).items()
     ]
+
+
+def _shown(partition: tuple[tuple[str, str | None], ...]) -> str:
+    return "/".join(f"{name}={'null' if value is None else value}" for name, value in partition)

@@ -100,6 +100,6 @@ def literal(value: object) -> str:
         case dict():
             return string_map(value)
         case datetime():
-            return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00:00'"
+            return f"TIMESTAMP '{value.astimezone(UTC).isoformat(sep=' ', timespec='microseconds')}'"
         case _:
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Spark cannot be given a {type(value).__name__}")

@@ -1,0 +1,48 @@
+"""Rounding and absolute values on Spark as Presto computes them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from coordinator.expressions.builders import typed, value_of
+from coordinator.unparser.trees import binary, call, case, cast, number
+from shared.plan.expressions import Call, Constant
+from shared.plan.types import Type
+
+SPARK_DIGITS = 34
+"""Beyond these Spark rounds quotients, what it negates, and absolute values."""
+_DOUBLE = Type("double")
+_MOST_DIGITS = 300
+_WHOLE = exp.Var(this=f"{2.0**53!r}D")
+"""From here on a double has no digits behind the point."""
+
+
+def spark_number(node: Call, function: str, value: exp.Expr) -> exp.Expr | None:
+    """The call where Spark's own function means something else; None for other calls."""
+    type_ = typed(node.arguments[0])
+    if function == "round" and type_.base in ("double", "real"):
+        return _rounded(node, value, type_)
+    if function == "abs" and type_.base == "decimal" and type_.numbers[0] > SPARK_DIGITS:
+        below = binary(exp.LT, value, cast(number(0), type_, "spark"))
+        return case([(below, negated(value.copy(), type_))], value.copy())
+    return None
+
+
+def negated(value: exp.Expr, type_: Type) -> exp.Expr:
+    """A decimal with the other sign."""
+    return cast(binary(exp.Sub, cast(number(0), type_, "spark"), value), type_, "spark")
+
+
+def _rounded(node: Call, value: exp.Expr, type_: Type) -> exp.Expr | None:
+    """Of the value that is stored, as in Java: 1.005 to two digits is 1.0. Spark rounds the text of a number."""
+    given = node.arguments[1] if len(node.arguments) > 1 else None
+    digits = value_of(given) if isinstance(given, Constant) else None if given is not None else 0
+    if not isinstance(digits, int) or abs(digits) > _MOST_DIGITS:
+        return None
+    wide = value if type_ == _DOUBLE else cast(value, _DOUBLE, "spark")
+    if not digits:
+        return cast(call("round", wide), type_, "spark")
+    factor = exp.Var(this=f"{10.0**digits!r}D")
+    has_digits = binary(exp.LT, binary(exp.Mul, call("abs", wide), factor), _WHOLE.copy())
+    made = binary(exp.Div, call("round", binary(exp.Mul, wide.copy(), factor.copy())), factor.copy())
+    return cast(case([(has_digits, made)], wide.copy()), type_, "spark")
