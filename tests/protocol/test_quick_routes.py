@@ -11,7 +11,7 @@ from tests.protocol.test_authentication import routes
 
 def test_what_is_common_is_not_read_by_fastapi(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[str]()
-    original = fastapi.routing.solve_dependencies
+    original = vars(fastapi.routing)["solve_dependencies"]
 
     async def noted(**arguments: object) -> object:
         seen.append(str(arguments["request"].url.path))  # type: ignore[attr-defined]
