@@ -15,7 +15,7 @@ def test_what_is_common_is_not_read_by_fastapi(server: Server, monkeypatch: pyte
 
     async def noted(**arguments: object) -> object:
         seen.append(str(arguments["request"].url.path))  # type: ignore[attr-defined]
-        return await original(**arguments)  # type: ignore[arg-type]
+        return await original(**arguments)
 
     monkeypatch.setattr(fastapi.routing, "solve_dependencies", noted)
     pages = server.pages("SELECT 1")
