@@ -128,7 +128,8 @@ def _nested_type(arrow_type: pa.DataType, level: int) -> Type | None:
         if found is None or not field.name:
             return None
         fields.append(Field(field.name, found, delimited=True))
-    return Type("row", tuple(fields)) if len({field.name for field in arrow_type}) == len(fields) else None
+    # Engines tell the fields of a row apart without regard to capitals.
+    return Type("row", tuple(fields)) if len({field.name.lower() for field in arrow_type}) == len(fields) else None
 
 
 def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -64,7 +64,7 @@ def test_each_type_has_a_prestos_and_its_values(array, presto, values):
     [
         pa.time64("us"), pa.duration("ms"), pa.month_day_nano_interval(), pa.decimal256(39, 0), pa.decimal128(5, -1),
         pa.binary(0), pa.list_(pa.int8(), 0), pa.list_(pa.null()), pa.struct([]), pa.list_view(pa.int8()),
-        pa.struct([("a", pa.int8()), ("a", pa.int8())]), pa.dictionary(pa.int8(), pa.list_(pa.int8())),
+        pa.struct([("a", pa.int8()), ("A", pa.int8())]), pa.dictionary(pa.int8(), pa.list_(pa.int8())),
         pa.run_end_encoded(pa.int32(), pa.string()), pa.list_(pa.uuid()),
     ],
     ids=str,
