@@ -160,7 +160,9 @@ def test_rows_for_columns_that_others_replaced_meanwhile_are_not_committed(lake:
     lake.run("CREATE TABLE lake.db.retyped (id string) USING iceberg")
     other, failures = lake.make(lake.server, ProgressRelay()), list[Exception]()
     told = f"probe-{uuid4()}"
-    temporary = Path(other.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.io.tmpdir')").collect()[0][0])
+    temporary = Path(
+        other.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.io.tmpdir')").collect()[0][0]
+    )
     met = "coalesce(java_method({}), '') <> 'never'"
     begins = met.format(f"'java.io.File', 'createTempFile', '{told}', '.txt'")
     waits = met.format("'java.lang.Thread', 'sleep', 8000L")
