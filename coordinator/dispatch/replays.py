@@ -25,7 +25,10 @@ class Conversation(Protocol):
 
 
 class Replays:
-    """By when their clients last had the page. A sweep costs what has to go, however many are kept. Belongs to one event loop."""
+    """By when their clients last had the page. A sweep costs what has to go, however many are kept.
+
+    Belongs to one event loop.
+    """
 
     def __init__(self, most_bytes: int, seconds: float) -> None:
         self._most_bytes, self._seconds = most_bytes, seconds

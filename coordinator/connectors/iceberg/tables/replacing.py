@@ -94,7 +94,10 @@ def replaced_table(catalog: TableCatalog, write: TableWrite, session: Session) -
 
 
 def replacement(write: TableWrite, creation: TableCreation, table: Table) -> str:
-    """Spark's statement. Raises NOT_SUPPORTED for columns that the table cannot lose. The table has its properties, and those that its new columns need to be written."""
+    """Spark's statement. Raises NOT_SUPPORTED for columns that the table cannot lose.
+
+    Properties stay, and those come that its new columns need to be written.
+    """
     target = quoted_path((write.catalog, *write.schema.split("."), *path_of(table, None)))
     schema = new_table(creation).schema
     _check_partitions(table, schema)
