@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.flight.failures import invalid, unsupported
+from coordinator.flight.sent_maps import check_keys
 from coordinator.values.arrow_types import source_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type
@@ -66,6 +67,7 @@ def stored_batch(batch: pa.RecordBatch, columns: Sequence[SentColumn]) -> pa.Rec
             continue
         try:
             made.append(_stored(found, schema.field(column.name).type))
+            check_keys(made[-1])
         except (pa.ArrowException, ValueError, OverflowError) as error:
             raise _unreadable(f"column {column.name}: {error}") from error
     return pa.RecordBatch.from_arrays(made, schema=schema)

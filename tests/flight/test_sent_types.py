@@ -144,3 +144,40 @@ def test_parts_of_larger_arrays_are_read_as_such():
     part = whole.slice(1, 2)
     columns = sent_columns(part.schema)
     assert stored_batch(part, columns).to_pydict() == {"v": ["b" * 20, None], "n": [2, 3]}
+
+
+MAP = pa.map_(pa.string(), pa.int8())
+TWICE = pa.array([[("k", 1)], None, [("a", 1), ("k", 1), ("k", 2)]], MAP)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        TWICE,
+        pa.ListArray.from_arrays(pa.array([0, 3], pa.int32()), TWICE),
+        pa.StructArray.from_arrays([TWICE], ["m"]),
+        pa.array([[(dt.date(2020, 1, 1), [("x", 1), ("x", 1)])]], pa.map_(pa.date32(), MAP)),
+    ],
+)
+def test_maps_that_have_a_key_twice_are_refused(array):
+    """DuckDB would not read the table any more; Spark takes the last one."""
+    batch = pa.record_batch({"m": array})
+    with pytest.raises(ProcessionError, match="column m: a map has a key twice"):
+        stored_batch(batch, sent_columns(batch.schema))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([[("k", 1), ("l", 1)], [("k", 1)], [], None], MAP),
+        pa.array([], MAP),
+        # What stands below a NULL is nobody's.
+        pa.MapArray.from_arrays(
+            pa.array([0, 2, 3], pa.int32()), pa.array(["k", "k", "k"]), pa.array([1, 2, 3], pa.int8()),
+            mask=pa.array([True, False]),
+        ),
+    ],
+)  # fmt: skip
+def test_keys_are_compared_within_their_map(array):
+    batch = pa.record_batch({"m": array})
+    assert stored_batch(batch, sent_columns(batch.schema)).column("m").to_pylist() == array.to_pylist()
