@@ -164,7 +164,9 @@ def test_views_and_branches(served: Served) -> None:
     assert served.both("SELECT sum(n), max(regionkey) FROM real.db.mv") == [[25, 8]]
     served.run("DROP MATERIALIZED VIEW real.db.mv")
     kept = len(served.told("db.b").metadata.snapshots)
-    assert served.run("CREATE OR REPLACE TABLE real.db.b AS SELECT id, 'n' AS name FROM real.db.b WHERE id > 20") == [[5]]
+    assert served.run("CREATE OR REPLACE TABLE real.db.b AS SELECT id, 'n' AS name FROM real.db.b WHERE id > 20") == [
+        [5]
+    ]
     assert served.totals("db.b") == [5, 310]
     assert len(served.told("db.b").metadata.snapshots) == kept + 1
     assert served.run("SHOW TABLES FROM real.db LIKE 'mv'") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +25,10 @@ def creation(**columns: str) -> TableCreation:
     return TableCreation("db", "t", tuple(NewColumn(n, t) for n, t in columns.items()), {}, replaces=True)
 
 
-def replaced(lake: Any, outcomes: list[Exception | None], **columns: str) -> tuple[int, list[Asked]]:
+REPLACE = TableWrite("lab", "db", "t", "INSERT", "REPLACE TABLE", "SELECT 1", creation=creation(id="bigint"))
+
+
+def replaced(lake: Any, outcomes: list[Exception | None], **more: Any) -> tuple[int, list[Asked]]:
     """A replacement whose attempts end so; None lands. Its rows, and what the engine was asked."""
     context, asked, ids = lake.context(), list[Asked](), iter(("w1", "w2", "w3", "w4"))
 
@@ -36,9 +40,7 @@ def replaced(lake: Any, outcomes: list[Exception | None], **columns: str) -> tup
         lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
         return []
 
-    wanted = TableWrite(
-        "lab", "db", "t", "INSERT", "REPLACE TABLE", "SELECT 1", creation=creation(**(columns or {"id": "bigint"}))
-    )
+    wanted = replace(REPLACE, **more)
     return write(lake.connector.tables_of, wanted, WriteContext(context, run, lambda: next(ids))), asked
 
 
@@ -70,6 +72,24 @@ def test_one_that_lost_against_another_commit_is_made_again_over_the_table_as_it
     assert (rows, [write_id for _, write_id, _ in asked]) == (3, ["w1", "w2"])
 
 
+def test_one_that_reads_the_table_itself_reads_it_as_it_is_replaced(lake: Any) -> None:
+    """What is read was settled as it was planned: rows that came since would be lost, also at a second attempt."""
+    planned = lake.table("t").current_snapshot().snapshot_id
+    lake.table("t").append(ROWS)
+    with pytest.raises(ProcessionError, match="was changed while the statement was planned") as failure:
+        replaced(lake, [], snapshot_id=planned, reads_target=True)
+    assert (failure.value.code, failure.value.retriable) == (ErrorCode.TRANSACTION_CONFLICT, True)
+    now = lake.table("t").current_snapshot().snapshot_id
+    with pytest.raises(ProcessionError, match="Found conflicting commits"):
+        replaced(lake, [lost()], snapshot_id=now, reads_target=True)
+
+
+def test_one_that_does_not_replaces_what_came_meanwhile_too(lake: Any) -> None:
+    planned = lake.table("t").current_snapshot().snapshot_id
+    lake.table("t").append(ROWS)
+    assert replaced(lake, [None], snapshot_id=planned)[0] == 3
+
+
 def test_one_that_failed_is_known_until_what_it_left_is_gone(lake: Any) -> None:
     with pytest.raises(ProcessionError, match="Division"):
         replaced(lake, [ProcessionError(ErrorCode.DIVISION_BY_ZERO, "Division by zero")])
@@ -87,8 +107,7 @@ def test_one_whose_engine_was_lost_is_sent_again_only_when_it_did_not_land(lake:
         lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
         raise spark_gone("connection lost")
 
-    wanted = TableWrite("lab", "db", "t", "INSERT", "REPLACE TABLE", "SELECT 1", creation=creation(id="bigint"))
-    assert write(lake.connector.tables_of, wanted, WriteContext(context, landed, lambda: "w")) == 3
+    assert write(lake.connector.tables_of, REPLACE, WriteContext(context, landed, lambda: "w")) == 3
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,8 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
         deleted = _deleted_by_metadata(catalog, write, context)
         if deleted is not None:
             return deleted
-    attempts = 1 if write.by_position else 1 + catalog.settings.write_conflict_retries
+    # What was read or chosen at a snapshot is not so at another one.
+    attempts = 1 if write.by_position or write.reads_target else 1 + catalog.settings.write_conflict_retries
     for left in reversed(range(attempts)):
         try:
             return write_rows(catalog, write, context)
@@ -111,6 +112,8 @@ def _asked_of_spark(
     """The target, Spark's statement, the settings of its session, and its rows where they are counted ahead."""
     if write.creation is not None:
         table = replaced_table(catalog, write, context.procedure.session)
+        if write.reads_target:
+            _check_unchanged(table.current_snapshot(), write)
         return table, replacement(write, write.creation, table), {REPLACED: table.metadata_location}, None
     table, branch, audited = _target(catalog, write, context)
     head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
@@ -145,9 +148,7 @@ def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> N
     _check_types(table, write)
     if not write.by_position:
         return
-    if (None if head is None else head.snapshot_id) != write.snapshot_id:
-        message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
-        raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+    _check_unchanged(head, write)
     mode = table.properties.get("write.merge.mode", "copy-on-write")
     if write.kind == "UPDATE" and (table.format_version < 2 or mode != "merge-on-read"):
         message = (
@@ -155,6 +156,12 @@ def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> N
             "merge-on-read"
         )
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _check_unchanged(head: Snapshot | None, write: TableWrite) -> None:
+    if (None if head is None else head.snapshot_id) != write.snapshot_id:
+        message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
+        raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
 
 
 def _count_ahead(table: Table, write: TableWrite, head: Snapshot | None, context: WriteContext) -> int | None:
