@@ -47,6 +47,6 @@ def test_not_for_ever(outcomes: list[Any], by_position: bool, monkeypatch: pytes
     """Positions are those of files that are gone then."""
     last = outcomes[-1]
     with pytest.raises(ProcessionError) as failure:
-        asked(outcomes, monkeypatch, by_position=by_position, reads_target=False)
+        asked(outcomes, monkeypatch, by_position=by_position)
     assert failure.value is last
     assert outcomes == []
