@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -44,9 +45,9 @@ def sent_columns(schema: pa.Schema) -> tuple[SentColumn, ...]:
     names = [column.name for column in columns]
     if "" in names:
         raise invalid(f"Column {names.index('') + 1} has no name")
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise invalid(f"Column name '{twice[0]}' specified more than once")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise invalid(f"Column name '{twice}' specified more than once")
     if all(column.type == UNKNOWN for column in columns):
         raise invalid("The rows have no column with a type")
     return columns
