@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,7 +12,7 @@ def check_keys(array: pa.Array) -> None:
     """Raises ValueError for a map, at any depth, that has a key twice; keys of nested types are not compared."""
     kind = array.type
     if pa.types.is_map(kind):
-        _check_map(array)
+        _check_map(cast(pa.MapArray, array))
         check_keys(array.items)
     elif pa.types.is_struct(kind):
         for i in range(kind.num_fields):
