@@ -8,6 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
+from pyiceberg.types import LongType, NestedField, StringType
 
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.tables import writing
@@ -145,3 +148,20 @@ def test_a_column_that_grows_keeps_its_partitions(lake: Any) -> None:
     small = TableCreation("db", "grown", (NewColumn("id", "integer"),), {"partitioning": ["bucket(id, 4)"]})
     lake.change(small)
     lake.connector.validate(TableCreation("db", "grown", (NewColumn("id", "bigint"),), {}, replaces=True))
+
+
+@pytest.mark.parametrize(("kind", "told"), [(StringType(), True), (LongType(), False)])
+def test_history_with_other_types_does_not_become_the_present(lake: Any, kind: Any, told: bool) -> None:
+    """A table that was replaced has the ids of columns by their names: nobody could read it."""
+    table = lake.table("t")
+    first = table.current_snapshot().snapshot_id
+    table.append(ROWS)
+    anew = Schema(NestedField(1, "id", kind), NestedField(2, "more", LongType()), schema_id=1)
+    table._do_commit((AddSchemaUpdate(schema=anew), SetCurrentSchemaUpdate(schema_id=-1)), ())
+    if not told:
+        lake.call("set_current_snapshot", schema="db", table_name="t", snapshot_id=first)
+        assert lake.table("t").current_snapshot().snapshot_id == first
+        return
+    with pytest.raises(ProcessionError, match=r"other types in columns \(id\) .* FOR VERSION AS OF") as refused:
+        lake.call("set_current_snapshot", schema="db", table_name="t", snapshot_id=first)
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED

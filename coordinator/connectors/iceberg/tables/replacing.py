@@ -6,12 +6,12 @@ rows that it had; its partitions and its order do not.
 
 from __future__ import annotations
 
-from pyiceberg.exceptions import ResolveError
-from pyiceberg.schema import Schema, promote
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import DecimalType, FloatType, IntegerType, TimeType, UUIDType
+from pyiceberg.types import TimeType, UUIDType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.snapshots.column_types import read_as
 from coordinator.connectors.iceberg.spark_sql import quoted_path, quoted_string
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import check_folders, new_table
@@ -27,8 +27,6 @@ REPLACED = "spark.procession.replaced-metadata"
 
 Iceberg's own way would put back what others expired meanwhile, whose files are gone, and lose what they committed.
 """
-_GROWING = (IntegerType, FloatType, DecimalType)
-"""Wider ones have the same partitions."""
 _NOT_SPARKS = (UUIDType, TimeType)
 """What a table of Spark's making has as text, or not at all."""
 
@@ -76,12 +74,7 @@ def _stays(table: Table, schema: Schema, name: str) -> bool:
         before, after = table.schema().find_type(name), schema.find_type(name)
     except ValueError:
         return False
-    if before == after or not isinstance(before, _GROWING):
-        return before == after
-    try:
-        return promote(before, after) == after
-    except ResolveError:
-        return False
+    return read_as(before, after)
 
 
 def replaced_table(catalog: TableCatalog, write: TableWrite, session: Session) -> Table:
