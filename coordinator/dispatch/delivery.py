@@ -137,6 +137,7 @@ class Delivery:
         return last
 
     async def _replayed(self, last: Page) -> Page:
+        self._replays.asked(self)
         file = self._aside
         if file is None:
             return last

@@ -25,7 +25,10 @@ class Conversation(Protocol):
 
 
 class Replays:
-    """By age of the page. A sweep costs what has to go, however many are kept. Belongs to one event loop."""
+    """By when their clients last had the page. A sweep costs what has to go, however many are kept.
+
+    Belongs to one event loop.
+    """
 
     def __init__(self, most_bytes: int, seconds: float) -> None:
         self._most_bytes, self._seconds = most_bytes, seconds
@@ -43,6 +46,11 @@ class Replays:
         if conversation in self._kept:
             self.size -= self._kept[conversation]
             self._kept[conversation] = 0
+
+    def asked(self, conversation: Conversation) -> None:
+        """Its client has asked for the page again: it is as new as any, and those behind it do not wait for its end."""
+        if conversation in self._kept:
+            self._kept[conversation] = self._kept.pop(conversation)
 
     def forget(self, conversation: Conversation) -> None:
         """There is none any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.flight.failures import invalid, unsupported
+from coordinator.flight.sent_maps import check_keys
 from coordinator.values.arrow_types import source_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type
@@ -43,9 +45,9 @@ def sent_columns(schema: pa.Schema) -> tuple[SentColumn, ...]:
     names = [column.name for column in columns]
     if "" in names:
         raise invalid(f"Column {names.index('') + 1} has no name")
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise invalid(f"Column name '{twice[0]}' specified more than once")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise invalid(f"Column name '{twice}' specified more than once")
     if all(column.type == UNKNOWN for column in columns):
         raise invalid("The rows have no column with a type")
     return columns
@@ -66,6 +68,7 @@ def stored_batch(batch: pa.RecordBatch, columns: Sequence[SentColumn]) -> pa.Rec
             continue
         try:
             made.append(_stored(found, schema.field(column.name).type))
+            check_keys(made[-1])
         except (pa.ArrowException, ValueError, OverflowError) as error:
             raise _unreadable(f"column {column.name}: {error}") from error
     return pa.RecordBatch.from_arrays(made, schema=schema)
@@ -128,7 +131,8 @@ def _nested_type(arrow_type: pa.DataType, level: int) -> Type | None:
         if found is None or not field.name:
             return None
         fields.append(Field(field.name, found, delimited=True))
-    return Type("row", tuple(fields)) if len({field.name for field in arrow_type}) == len(fields) else None
+    # Engines tell the fields of a row apart without regard to capitals.
+    return Type("row", tuple(fields)) if len({field.name.lower() for field in arrow_type}) == len(fields) else None
 
 
 def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:

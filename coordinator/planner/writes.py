@@ -214,7 +214,9 @@ def plan_create_table_as(
     target = name.catalog, creation.schema, creation.table
     write = TableWrite(*target, "INSERT", "", "", creation=creation, no_rows=not statement.with_data)
     if found is not None:
-        write = replace(write, snapshot_id=found.snapshot_id, location=found.location)
+        own = (found.catalog, found.schema, found.name)
+        reads = any((table.catalog, table.schema, table.name) == own for table in planner.scans.values())
+        write = replace(write, snapshot_id=found.snapshot_id, location=found.location, reads_target=reads)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
 
 

@@ -45,8 +45,8 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
     if _is_small(writer.source):
         sql = f"SELECT /*+ COALESCE(1) */ * FROM ({sql})"  # noqa: S608 - the planned query itself
-    if replaces:
-        return WriteRows(replace(planned.write, before="CREATE OR REPLACE TABLE", after=_named(sql, writer)), inputs)
+    if replaces:  # and makes none where it is gone meanwhile: its files would go where those of any table go
+        return WriteRows(replace(planned.write, before="REPLACE TABLE", after=_named(sql, writer)), inputs)
     if planned.merged is not None:
         given = [column.name for column in writer.columns]
         after = _merge(sql, dict(zip(writer.columnNames, given, strict=True)), planned.merged)

@@ -34,7 +34,8 @@ class TableWrite:
     ``snapshot_id`` is that of the target as planned. ``creation`` is the table to be made first (CTAS); ``no_rows``
     tells that nothing is written into it. ``row_filter`` is given for a DELETE that the connector may answer from
     metadata alone; a DELETE of every row has ``all_rows``. ``by_position`` tells that rows of the target were chosen by
-    file and position at ``snapshot_id``.
+    file and position at ``snapshot_id``, ``reads_target`` that the query which replaces the target reads it as it is
+    then.
     """
 
     catalog: str
@@ -49,6 +50,7 @@ class TableWrite:
     row_filter: RowFilter | None = None
     all_rows: bool = False
     by_position: bool = False
+    reads_target: bool = False
     refresh: Refresh | None = None
     """The target is a storage table, and this the refresh of its view."""
     location: str | None = None

@@ -94,3 +94,21 @@ def test_one_page_stays_however_large():
     only = Conversation(replays, 5000)
     assert list(replays.sweep()) == []
     assert not only.released
+
+
+def test_a_page_that_is_asked_for_again_and_again_keeps_no_others():
+    replays = Replays(1000, seconds=60)
+    asked, gone = Conversation(replays, 100, idle=5), Conversation(replays, 200, idle=61)
+    replays.asked(asked)
+    assert list(replays.sweep()) == []
+    assert (asked.released, gone.released, replays.size) == (False, True, 100)
+
+
+def test_a_client_that_asks_for_its_last_page_again_is_told_to_the_replays(monkeypatch):
+    told = []
+    monkeypatch.setattr(Replays, "asked", lambda _self, conversation: told.append(conversation.query.id))
+    with running_server() as server:
+        answers = server.pages("SELECT 1")
+        again = server.client.get(answers[-2].json()["nextUri"])
+        assert again.json()["data"] == answers[-1].json()["data"] == [[1]]
+        assert told == [again.json()["id"]]

@@ -139,6 +139,15 @@ def test_statements_and_rewrites(served: Served, version: str) -> None:
     assert served.files(folder) == set()
 
 
+@pytest.mark.full("replacements in SQL catalogs in spark/test_named_writes and flight/test_whole_ingestion")
+def test_a_table_is_replaced(served: Served) -> None:
+    served.run("CREATE TABLE real.db.anew AS SELECT nationkey AS id, name FROM tpch.tiny.nation")
+    replaced = "CREATE OR REPLACE TABLE real.db.anew AS SELECT id, 'n' AS other FROM real.db.anew WHERE id > 20"
+    assert served.run(replaced) == [[4]]
+    assert served.totals("db.anew") == [4, 90]
+    assert len(served.told("db.anew").metadata.snapshots) == 2
+
+
 @pytest.mark.full("views and branches of the tests' own REST server in iceberg/test_rest_catalog and e2e/test_branches")
 def test_views_and_branches(served: Served) -> None:
     made = "WITH (\"format-version\" = '3') AS SELECT nationkey AS id, name, regionkey FROM tpch.tiny.nation"

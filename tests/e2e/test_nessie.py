@@ -82,6 +82,8 @@ def test_statements_and_rewrites(run: Any, version: str) -> None:
     run(f"CALL nessie.system.compute_table_stats(schema => 'a.b', table_name => 't{version}')")
     run(f"CALL nessie.system.validate_files(schema => 'a.b', table_name => 't{version}', check_footers => true)")
     assert run(f'SELECT count(*) FROM nessie."a.b"."t{version}$files"')[0][0] > 0
+    assert run(f"CREATE OR REPLACE TABLE {t} AS SELECT orderkey, orderstatus FROM {t} WHERE orderkey = 2") == [[2]]
+    assert both(run, f"SELECT count(*), sum(orderkey) FROM {t}") == [[2, 4]]
     run(f"TRUNCATE TABLE {t}")
     run(f"DROP TABLE {t}")
 

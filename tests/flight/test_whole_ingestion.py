@@ -132,10 +132,13 @@ def test_a_table_is_replaced_in_one_commit_and_keeps_its_history(schema, ingest)
     )
     schema.execute("INSERT INTO iceberg.bulk.replaced VALUES (1, DATE '2020-01-01')")
     before = schema.lake().load_table("bulk.replaced")
-    assert ingest("replaced", pa.table({"a": ["x", None], "b": [1.5, 2.5]}), "replace") == 2
+    rows = pa.table({"a": ["x", None], "b": [1.5, 2.5]})
+    with pytest.raises(adbc_driver_manager.Error, match=r"columns of its partition specs are gone .* \(d\)"):
+        ingest("replaced", rows, "replace")
+    assert ingest("replaced", rows.append_column("d", pa.nulls(2, pa.date32())), "replace") == 2
     after = schema.lake().load_table("bulk.replaced")
     assert after.metadata.table_uuid == before.metadata.table_uuid
-    assert [str(field.field_type) for field in after.schema().fields] == ["string", "double"]
+    assert [str(field.field_type) for field in after.schema().fields] == ["string", "double", "date"]
     assert after.spec().is_unpartitioned()
     assert len(after.metadata.snapshots) == 2
     assert schema.execute("SELECT a, b FROM iceberg.bulk.replaced ORDER BY b") == [["x", 1.5], [None, 2.5]]

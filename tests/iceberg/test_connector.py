@@ -79,6 +79,13 @@ def test_fixed_is_varbinary_and_unknown_types_are_refused() -> None:
         iceberg_type("hyperloglog", lambda: 1)
 
 
+def test_rows_whose_fields_differ_in_capitals_alone_are_refused() -> None:
+    """Iceberg keeps them, and Spark opens no table that has some: Multiple entries with same key."""
+    with pytest.raises(ProcessionError, match=r"more than one field of the name 'b'") as refused:
+        iceberg_type('array(row(b bigint, "B" bigint))', lambda: 1)
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED
+
+
 def test_schemas_tables_and_names_in_any_case(lake: Any) -> None:
     lake.create("small", [pa.table({"id": [1]})])
     lake.other.create_namespace(("db", "sub"))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.catalog_changes import NewColumn, TableCreation, TableRemoval, TableRename
+from shared.spi.catalog_changes import ColumnAddition, ColumnRename, NewColumn, TableCreation, TableRemoval, TableRename
 
 
 def numbers(start: int, count: int = 5) -> pa.Table:
@@ -50,6 +50,20 @@ def test_names_that_mean_something_else_are_refused(lake: Any, name: str) -> Non
     for change in (TableCreation("db", name, (NewColumn("id", "bigint"),), {}), TableRename("db", "t", "db", name)):
         with pytest.raises(ProcessionError, match="Invalid Iceberg table name") as refused:
             lake.connector.validate(change)
+        assert refused.value.code is ErrorCode.NOT_SUPPORTED
+
+
+@pytest.mark.parametrize("name", ["_file", "_POS", "_row_id"])
+def test_columns_that_iceberg_makes_up_are_refused(lake: Any, name: str) -> None:
+    lake.change(TableCreation("db", "t", (NewColumn("id", "bigint"),), {}))
+    column = NewColumn(name, "bigint")
+    for change in (
+        TableCreation("db", "other", (column,), {}),
+        ColumnAddition("db", "t", column),
+        ColumnRename("db", "t", "id", name),
+    ):
+        with pytest.raises(ProcessionError, match="reserved by Iceberg") as refused:
+            lake.change(change)
         assert refused.value.code is ErrorCode.NOT_SUPPORTED
 
 

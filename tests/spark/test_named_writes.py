@@ -69,6 +69,13 @@ class Lake:
     def snapshots(self, table: str) -> int:
         return self.session.sql(f"SELECT count(*) FROM lake.db.{table}.snapshots").collect()[0][0]  # type: ignore[no-any-return]
 
+    def rows(self, table: str) -> list[tuple[object, ...]]:
+        return sorted(tuple(row) for row in self.session.sql(f"SELECT * FROM lake.db.{table}").collect())
+
+    def metadata(self, table: str) -> str:
+        log = f"SELECT file FROM lake.db.{table}.metadata_log_entries ORDER BY timestamp"
+        return str(self.session.sql(log).collect()[-1][0])
+
     def files(self) -> set[Path]:
         there = {file for file in (self.home / "wh").rglob("*") if file.is_file()}
         return {file for file in there if not file.name.endswith((".crc", ".metadata.json"))}
@@ -113,6 +120,75 @@ def test_every_file_of_a_write_holds_its_id(lake: Lake, name: str, layout: str, 
         assert all(len(re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-", file.name)) == 1 for file in data)
     rows = lake.session.sql(f"SELECT count(*), sum(id), sum(p) FROM lake.db.{name}").collect()[0]
     assert tuple(rows) == (12, 163, 20)
+
+
+@pytest.mark.parametrize("properties", ["'format-version'='1'", "'format-version'='3'"])
+def test_a_table_that_is_replaced_has_files_of_the_write(lake: Lake, properties: str) -> None:
+    name = f"anew{properties[-2]}"
+    lake.run(f"CREATE TABLE lake.db.{name} (id bigint, p int) USING iceberg TBLPROPERTIES ({properties})")
+    before, write_id = lake.files(), str(uuid4())
+    lake.run(f"REPLACE TABLE lake.db.{name} USING iceberg AS SELECT id FROM range(10)", write_id)
+    new = lake.files() - before
+    assert {file.suffix for file in new} == {".parquet", ".avro"}
+    assert {file for file in new if write_id not in file.name} == set()
+    assert lake.rows(name) == [(n,) for n in range(10)]
+
+
+def test_a_table_is_replaced_as_it_was_when_its_write_began_or_not_at_all(lake: Lake) -> None:
+    """Iceberg would put back the snapshot that was expired, and lose the one that came."""
+    lake.run("CREATE TABLE lake.db.raced (id bigint) USING iceberg")
+    replaced = lake.metadata("raced")
+    lake.run("INSERT INTO lake.db.raced VALUES (1)")
+    before, write_id = lake.files(), str(uuid4())
+    lake.session.conf.set("spark.procession.replaced-metadata", replaced)
+    try:
+        with pytest.raises(Exception, match=r"ValidationException|Found conflicting commits"):
+            lake.run("REPLACE TABLE lake.db.raced USING iceberg AS SELECT 2L AS id", write_id)
+        assert lake.rows("raced") == [(1,)]
+        left = lake.files() - before
+        assert {file for file in left if write_id not in file.name} == set(), "what is left can be told"
+        lake.session.conf.set("spark.procession.replaced-metadata", lake.metadata("raced"))
+        lake.run("REPLACE TABLE lake.db.raced USING iceberg AS SELECT 2L AS id", str(uuid4()))
+    finally:
+        lake.session.conf.set("spark.procession.replaced-metadata", "")
+    assert lake.rows("raced") == [(2,)]
+    assert lake.snapshots("raced") == 2
+
+
+def test_rows_for_columns_that_others_replaced_meanwhile_are_not_committed(lake: Lake) -> None:
+    """A column of the same name has the same id: nobody could read the table any more."""
+    lake.run("CREATE TABLE lake.db.retyped (id string) USING iceberg")
+    other, failures = lake.make(lake.server, ProgressRelay()), list[Exception]()
+    told = f"probe-{uuid4()}"
+    temporary = Path(
+        other.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.io.tmpdir')").collect()[0][0]
+    )
+    met = "coalesce(java_method({}), '') <> 'never'"
+    begins = met.format(f"'java.io.File', 'createTempFile', '{told}', '.txt'")
+    waits = met.format("'java.lang.Thread', 'sleep', 8000L")
+
+    def write() -> None:
+        try:
+            query = f"SELECT 'x' AS id FROM range(1) WHERE {begins} AND {waits}"
+            lake.run(f"INSERT INTO lake.db.retyped {query}", str(uuid4()))
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        while not (found := list(temporary.glob(f"{told}*"))):
+            thread.join(0.05)
+            assert thread.is_alive(), failures
+        # No job, which would wait for the only core.
+        other.sql("REPLACE TABLE lake.db.retyped (id bigint) USING iceberg")
+        assert thread.is_alive(), "it waited long enough"
+        found[0].unlink()
+    finally:
+        thread.join(120)
+        drop_session(other, release=True)
+    assert "the table was replaced" in str(failures)
+    assert lake.rows("retyped") == []
 
 
 def test_without_an_id_files_are_named_as_by_iceberg(lake: Lake) -> None:

@@ -156,11 +156,21 @@ def iceberg_type(presto: str | Type, next_id: Callable[[], int]) -> IcebergType:
             key, value = (iceberg_type(argument, next_id) for argument in parsed.arguments)
             return MapType(key_id, key, value_id, value, value_required=False)
         case "row":
+            _refuse_twice(parsed)
             return StructType(*(_struct_field(i, f, next_id) for i, f in enumerate(parsed.fields)))
         case base if base in _FROM_PRESTO:
             return _FROM_PRESTO[base]()
         case _:
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Type not supported for Iceberg: {parsed}")
+
+
+def _refuse_twice(row: Type) -> None:
+    """Presto tells fields apart by their capitals; Spark's Iceberg cannot even open such a table."""
+    names = [(field.name or "").lower() for field in row.fields]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        message = f"Type not supported for Iceberg: {row} (it has more than one field of the name '{twice}')"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
 def _struct_field(position: int, field: Field, next_id: Callable[[], int]) -> NestedField:

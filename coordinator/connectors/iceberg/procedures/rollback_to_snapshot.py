@@ -9,6 +9,7 @@ from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.snapshots.column_types import check_types
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.snapshots.references import history, known_snapshot, main_at
 from shared.errors import ErrorCode
@@ -57,10 +58,11 @@ def rolled_back(table: Table, snapshot_id: int) -> Change[tuple[int | None, int]
 
 
 def made_current(table: Table, snapshot_id: int) -> Change[tuple[int | None, int]]:
-    """The change that makes any snapshot current; none when it is already."""
+    """The change that makes any snapshot current; none when it is already. Raises as ``check_types``."""
     current = table.current_snapshot()
     previous = None if current is None else current.snapshot_id
     if previous == snapshot_id:
         return Change((previous, snapshot_id))
+    check_types(table, snapshot_id)
     update, guard = main_at(table, snapshot_id)
     return Change((previous, snapshot_id), (update,), (guard,))

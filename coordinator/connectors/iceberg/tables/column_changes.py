@@ -22,6 +22,7 @@ from coordinator.connectors.iceberg.tables.added_columns import (
     stage_addition,
     stage_partition_fields,
 )
+from coordinator.connectors.iceberg.tables.creation import check_column_name
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step
 from coordinator.connectors.iceberg.tables.targets import spelled
 from coordinator.connectors.iceberg.tables.variant_columns import check_variants
@@ -73,12 +74,14 @@ def _comment_table(table: Table, comment: str | None) -> None:
 def _stage(update: UpdateSchema, table: Table, change: ColumnStep) -> None:
     match change:
         case ColumnAddition(column=column):
+            check_column_name(column.name)
             check_variants(column, type_of(column.type), table.format_version)
             stage_addition(update, column, type_of(column.type))
         case ColumnRemoval(column=name):
             _refuse_used(table, name)
             update.delete_column((name,))
         case ColumnRename(column=name, new_name=new):
+            check_column_name(new)
             update.rename_column((name,), new)
         case ColumnChange(column=name, type=None, nullable=nullable):
             if nullable:

@@ -35,6 +35,10 @@ from coordinator.connectors.iceberg.types import iceberg_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableCreation
 
+_MADE_UP = frozenset(
+    ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
@@ -77,6 +81,7 @@ def _schema(columns: Sequence[NewColumn]) -> Schema:
     numbers = count(len(columns) + 1)
     fields = []
     for number, column in enumerate(columns, start=1):
+        check_column_name(column.name)
         kind = iceberg_type(column.type, lambda: next(numbers))
         fields.append(NestedField(number, column.name, kind, required=not column.nullable, doc=column.comment))
     if not fields:
@@ -209,6 +214,12 @@ def check_name(name: str) -> None:
     if reference is not None:
         message = f"Invalid Iceberg table name: {name} (it means a {reference.kind} of table {reference.table})"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def check_column_name(name: str) -> None:
+    """Refuses a column that Iceberg's readers make up themselves: Spark opens no table that has one of its own."""
+    if name.lower() in _MADE_UP:
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Invalid column name: {name} (reserved by Iceberg)")
 
 
 def check_location(location: object) -> None:

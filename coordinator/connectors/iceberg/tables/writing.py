@@ -27,7 +27,7 @@ from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
-from coordinator.connectors.iceberg.tables.replacing import replaced_table, replacement
+from coordinator.connectors.iceberg.tables.replacing import REPLACED, replaced_table, replacement
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.wide import write_options
@@ -57,15 +57,14 @@ class LostRaceError(ProcessionError):
 
 def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
-    if write.creation is not None and write.creation.replaces:
-        return _replace(catalog, write, write.creation, context)
-    if write.creation is not None:
+    if write.creation is not None and not write.creation.replaces:
         return _create_and_fill(catalog, write, write.creation, context)
     if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
         deleted = _deleted_by_metadata(catalog, write, context)
         if deleted is not None:
             return deleted
-    attempts = 1 if write.by_position else 1 + catalog.settings.write_conflict_retries
+    # What was read or chosen at a snapshot is not so at another one.
+    attempts = 1 if write.by_position or write.reads_target else 1 + catalog.settings.write_conflict_retries
     for left in reversed(range(attempts)):
         try:
             return write_rows(catalog, write, context)
@@ -93,14 +92,11 @@ def _target(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> 
 
 def write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
     """One attempt, in one commit. Raises ProcessionError; LostRaceError where another commit won."""
-    table, branch, audited = _target(catalog, write, context)
-    head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
-    _check_writable(check_for_spark(table), write, head)
-    counted = _count_ahead(table, write, head, context)
+    table, text, settings, counted = _asked_of_spark(catalog, write, context)
     name = table.name()[-1]
     with _recorded(catalog, table, write, context) as write_id:
         try:
-            _run(write, table, path_of(table, branch), context, write_id, audited.settings)
+            _run(text, write, context, write_id, settings)
         except ProcessionError as error:
             gone = error.code is ErrorCode.REMOTE_HOST_GONE and _landed(catalog, write, context, write_id, error)
             if not gone and not (isinstance(error, LostRaceError) and _is_there(catalog, write, context, error)):
@@ -108,6 +104,22 @@ def write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) 
     after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
     return _rows(after, write, context) if counted is None else counted
+
+
+def _asked_of_spark(
+    catalog: TableCatalog, write: TableWrite, context: WriteContext
+) -> tuple[Table, str, Mapping[str, str], int | None]:
+    """The target, Spark's statement, the settings of its session, and its rows where they are counted ahead."""
+    if write.creation is not None:
+        table = replaced_table(catalog, write, context.procedure.session)
+        if write.reads_target:
+            _check_unchanged(table.current_snapshot(), write)
+        return table, replacement(write, write.creation, table), {REPLACED: table.metadata_location}, None
+    table, branch, audited = _target(catalog, write, context)
+    head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
+    _check_writable(check_for_spark(table), write, head)
+    counted = _count_ahead(table, write, head, context)
+    return table, _text(write, table, path_of(table, branch)), audited.settings, counted
 
 
 def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
@@ -123,7 +135,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
             # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
             own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()
             with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
-                _run(write, table, (name,), context, write_id)
+                _run(_text(write, table, (name,)), write, context, write_id)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:
@@ -132,19 +144,11 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     return _rows(catalog.open(write.schema, write.table), write, context)
 
 
-def _replace(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
-    table = replaced_table(catalog, write, context.procedure.session)
-    _run_text(replacement(write, creation, table), write, context)
-    return _rows(catalog.open(write.schema, table.name()[-1]), write, context)
-
-
 def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> None:
     _check_types(table, write)
     if not write.by_position:
         return
-    if (None if head is None else head.snapshot_id) != write.snapshot_id:
-        message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
-        raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+    _check_unchanged(head, write)
     mode = table.properties.get("write.merge.mode", "copy-on-write")
     if write.kind == "UPDATE" and (table.format_version < 2 or mode != "merge-on-read"):
         message = (
@@ -152,6 +156,12 @@ def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> N
             "merge-on-read"
         )
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _check_unchanged(head: Snapshot | None, write: TableWrite) -> None:
+    if (None if head is None else head.snapshot_id) != write.snapshot_id:
+        message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
+        raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
 
 
 def _count_ahead(table: Table, write: TableWrite, head: Snapshot | None, context: WriteContext) -> int | None:
@@ -212,21 +222,14 @@ def _recorded(catalog: TableCatalog, table: Table, write: TableWrite, context: W
         yield write_id
 
 
-def _run(
-    write: TableWrite,
-    table: Table,
-    name: Sequence[str],
-    context: WriteContext,
-    write_id: str | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> None:
+def _text(write: TableWrite, table: Table, name: Sequence[str]) -> str:
     target = quoted_path((write.catalog, *write.schema.split("."), *name))
     if write.kind == "INSERT":
         target += write_options(table)
-    _run_text(f"{write.before} {target} {write.after}", write, context, write_id, settings)
+    return f"{write.before} {target} {write.after}"
 
 
-def _run_text(
+def _run(
     text: str,
     write: TableWrite,
     context: WriteContext,

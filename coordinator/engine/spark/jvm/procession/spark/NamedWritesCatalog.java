@@ -7,9 +7,13 @@ import java.util.LinkedHashSet;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.BaseTransaction;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.Transaction;
+import org.apache.iceberg.Transactions;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.io.LocationProvider;
@@ -24,12 +28,13 @@ import org.apache.spark.status.api.v1.JobData;
 
 /**
  * Iceberg's catalog, where the files of a write carry a name that the coordinator knows before the write begins, and
- * where a write that was given up commits nothing any more.
+ * where a write that was given up commits nothing any more, nor does one whose table became another meanwhile.
  *
  * <p>A session whose setting {@link #WRITE} is empty gets what Iceberg gives.
  */
 public final class NamedWritesCatalog extends SparkCatalog {
   static final String WRITE = "spark.procession.write-id";
+  private static final String REPLACED = "spark.procession.replaced-metadata";
   private static final String ENDED = "procession_ended_writes";
   private static final String EXECUTORS = "procession_executors";
   private static final String JOBS = "procession_jobs";
@@ -44,9 +49,14 @@ public final class NamedWritesCatalog extends SparkCatalog {
         catalog,
         (self, method, arguments) -> {
           Object result = call(catalog, method, arguments);
-          return method.getName().equals("loadTable") && result != null && result.getClass() == BaseTable.class
-              ? named((BaseTable) result)
-              : result;
+          switch (method.getName()) {
+            case "loadTable":
+              return result != null && result.getClass() == BaseTable.class ? named((BaseTable) result) : result;
+            case "buildTable":
+              return named((Catalog.TableBuilder) result);
+            default:
+              return result;
+          }
         });
   }
 
@@ -98,31 +108,70 @@ public final class NamedWritesCatalog extends SparkCatalog {
   }
 
   private org.apache.iceberg.Table named(BaseTable table) {
-    TableOperations plain = table.operations();
+    TableMetadata read = table.operations().current();
+    TableOperations operations = named(table.operations(), base -> SameColumns.check(read, base));
+    return new BaseTable(operations, table.name(), table.reporter());
+  }
+
+  /** A builder whose replacements of a table are writes like others. */
+  private Catalog.TableBuilder named(Catalog.TableBuilder plain) {
+    return proxy(
+        plain,
+        (self, method, arguments) -> {
+          Object result = call(plain, method, arguments);
+          if (result instanceof Catalog.TableBuilder) {
+            return result == plain ? self : named((Catalog.TableBuilder) result);
+          }
+          boolean replaces = method.getName().equals("replaceTransaction") && write().isPresent();
+          return replaces && result instanceof BaseTransaction ? named((BaseTransaction) result) : result;
+        });
+  }
+
+  /**
+   * Iceberg's own would put its metadata in the place of whatever others committed since it began: their snapshots
+   * would be lost, and what they expired would be back without its files.
+   */
+  private Transaction named(BaseTransaction plain) {
+    String replaced = session.conf().get(REPLACED, "");
     TableOperations operations =
-        proxy(
-            plain,
-            (self, method, arguments) -> {
-              switch (method.getName()) {
-                case "locationProvider":
-                  LocationProvider locations = (LocationProvider) call(plain, method, arguments);
-                  return write().isEmpty() ? locations : new NamedLocations(locations, write().get());
-                case "metadataFileLocation":
-                  // The list of a snapshot's manifests, and manifests.
-                  String name = (String) arguments[0];
-                  Object[] named = {write().isEmpty() ? name : NamedLocations.appended(name, write().get())};
-                  return call(plain, method, named);
-                case "commit":
-                  if (write().isPresent()) {
-                    commit(write().get(), plain, (TableMetadata) arguments[0], (TableMetadata) arguments[1]);
-                    return null;
-                  }
-                  return call(plain, method, arguments);
-                default:
-                  return call(plain, method, arguments);
+        named(
+            plain.underlyingOps(),
+            base -> {
+              if (base == null || !replaced.isEmpty() && !replaced.equals(base.metadataFileLocation())) {
+                throw new ValidationException("Found conflicting commits: the table was changed while it was replaced");
               }
             });
-    return new BaseTable(operations, table.name(), table.reporter());
+    return Transactions.replaceTableTransaction(plain.tableName(), operations, plain.currentMetadata());
+  }
+
+  /** {@code check} is asked about the metadata that a commit of a write is based on. */
+  private TableOperations named(TableOperations plain, Consumer<TableMetadata> check) {
+    return proxy(
+        plain,
+        (self, method, arguments) -> {
+          switch (method.getName()) {
+            case "temp":
+              // Where a transaction has its files before it is committed.
+              return named((TableOperations) call(plain, method, arguments), check);
+            case "locationProvider":
+              LocationProvider locations = (LocationProvider) call(plain, method, arguments);
+              return write().isEmpty() ? locations : new NamedLocations(locations, write().get());
+            case "metadataFileLocation":
+              // The list of a snapshot's manifests, and manifests.
+              String name = (String) arguments[0];
+              Object[] named = {write().isEmpty() ? name : NamedLocations.appended(name, write().get())};
+              return call(plain, method, named);
+            case "commit":
+              if (write().isPresent()) {
+                check.accept((TableMetadata) arguments[0]);
+                commit(write().get(), plain, (TableMetadata) arguments[0], (TableMetadata) arguments[1]);
+                return null;
+              }
+              return call(plain, method, arguments);
+            default:
+              return call(plain, method, arguments);
+          }
+        });
   }
 
   private static void commit(String write, TableOperations operations, TableMetadata base, TableMetadata next) {
