@@ -114,23 +114,21 @@ class _Table:
 
     def pairs(self, field: int) -> list[tuple[int, int]]:
         """Of a vector of structs with two 64-bit integers each; none where it is not there."""
-        if not self.has(field):
-            return []
-        begin = self._followed(field)
-        count = self._read("<I", begin)
-        if begin + 4 + 16 * count > len(self._data):
-            raise struct.error("a vector ends behind its message")
-        return list(struct.iter_unpack("<qq", self._data[begin + 4 : begin + 4 + 16 * count]))
+        return list(struct.iter_unpack("<qq", self._vector(field, 16)))
 
     def longs(self, field: int) -> list[int]:
         """Of a vector of 64-bit integers; none where it is not there."""
+        return [number for (number,) in struct.iter_unpack("<q", self._vector(field, 8))]
+
+    def _vector(self, field: int, width: int) -> bytes | memoryview:
+        """The items of a vector, of ``width`` bytes each. Raises struct.error where they end behind the message."""
         if not self.has(field):
-            return []
-        begin = self._followed(field)
-        count = self._read("<I", begin)
-        if begin + 4 + 8 * count > len(self._data):
+            return b""
+        begin = self._followed(field) + 4
+        end = begin + width * self._read("<I", begin - 4)
+        if end > len(self._data):
             raise struct.error("a vector ends behind its message")
-        return list(struct.unpack_from(f"<{count}q", self._data, begin + 4))
+        return self._data[begin:end]
 
     def _followed(self, field: int) -> int:
         place = self._place(field)

@@ -378,7 +378,9 @@ def test_a_table_is_replaced_where_there_is_one(name: str, replaces: bool) -> No
     assert not found.write.reads_target
 
 
-@pytest.mark.parametrize("query", ["SELECT small x FROM strict", "SELECT 1 x WHERE EXISTS (SELECT 1 FROM ORDERS)"])
+@pytest.mark.parametrize(
+    "query", ["SELECT small x FROM strict", "SELECT 1 x WHERE EXISTS (SELECT 1 FROM ORDERS)", "SELECT 1 x FROM cheap"]
+)
 def test_it_is_known_whether_a_replacement_reads_what_it_replaces(query: str) -> None:
     name = "Strict" if "strict" in query else "orders"
     assert _planned(f"CREATE OR REPLACE TABLE {name} AS {query}").write.reads_target
