@@ -23,7 +23,7 @@ from benchmarks.chaos.rounds import Outcome, Round, Stage, play, rounds
 from benchmarks.chaos.store import BUCKET, object_store
 from benchmarks.chaos.writers import SparkWriter
 from tests.conftest import _processes_of
-from tests.e2e.service import start_service, write_etc
+from tests.e2e.service import open_flight, start_service, write_etc
 
 
 def describe(outcome: Outcome, taken: float) -> str:
@@ -65,6 +65,7 @@ def staged(home: Path) -> Iterator[Stage]:
     """A service that has answered from Spark once, an object store, and a Spark of nobody's."""
     with object_store() as store:
         etc = write_etc(home / "etc")
+        open_flight(etc)
         lines = ["connector.name=iceberg", f"iceberg.catalog.warehouse=s3://{BUCKET}/warehouse"]
         lines += [f"{name}={value}" for name, value in store.properties().items()]
         (etc / "catalog" / "store.properties").write_text("\n".join(lines) + "\n")

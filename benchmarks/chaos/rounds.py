@@ -19,6 +19,7 @@ from pyiceberg.table import Table
 from benchmarks.chaos.harm import Harm, do
 from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
 from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
+from benchmarks.chaos.sending import BULK, FIRST_SENT, send
 from benchmarks.chaos.store import Store
 from benchmarks.chaos.tables import FILES, Lake, leave_history, leave_strays, make_table, misread
 from benchmarks.chaos.writers import SparkWriter, appending
@@ -40,6 +41,8 @@ OPERATIONS = {
     "update": "UPDATE {t} SET text = upper(text) WHERE id % 5 = 0",
     "delete": "DELETE FROM {t} WHERE id % 5 = 0 AND id < 1000000",
     "ctas": "CREATE TABLE {t}_made AS SELECT a.id, a.text FROM {t} a",
+    "replace": "CREATE OR REPLACE TABLE {t} AS SELECT id, text FROM {t} WHERE id % 5 <> 0 OR id >= 1000000",
+    "bulk": BULK,
     "late": "SELECT id, text FROM {t} ORDER BY id % 9973, id LIMIT 100",
     "late scan": "SELECT id, text FROM {t} ORDER BY id % 9973, id LIMIT 60000",
 }
@@ -50,6 +53,8 @@ _IN_TWO_PASSES = "engine=SPARK,global_late_materialization_cost_based=false"
 """One pass would cost less over tables of this size."""
 ADDED = {"insert": 1_000_000, "merge": 2_000_000}
 """From which id on an operation adds a row for each that was there at first."""
+PAUSES = {"replace": 6.0}
+"""Seconds between two appends beside it, where others than half a second: a table that never rests is not replaced."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +120,10 @@ def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
             leave_history(table)
         wake(stage.service)
         place = place_of(stage.service, lake.catalog, table)
-        beside.enter_context(appending(lake, name, ledger, log))
+        beside.enter_context(appending(lake, name, ledger, log, PAUSES.get(this.operation, 0.5)))
         if this.deletes and stage.spark is not None:
-            beside.enter_context(stage.spark.deleting(name, FILES * this.rows, ledger, log))
+            pause = PAUSES.get(this.operation, 0.2)
+            beside.enter_context(stage.spark.deleting(name, FILES * this.rows, ledger, log, pause))
         answer, done, met = _harmed(stage, this, place)
         beside.close()
         _enter(ledger, this, answer)
@@ -139,7 +145,9 @@ def _harmed(stage: Stage, this: Round, place: Place) -> tuple[Answer, str, bool]
         sql = OPERATIONS[this.operation].format(c=place.catalog, t=place.table.name()[-1])
 
     def ask() -> None:
-        answers.append(client.ask(sql))
+        answers.append(
+            send(stage.service, place.table.name(), place.catalog, this.rows) if sql == BULK else client.ask(sql)
+        )
         over.set()
 
     thread = threading.Thread(target=ask)
@@ -171,7 +179,10 @@ def _data(table: Table) -> Path:
 
 def _enter(ledger: Ledger, this: Round, answer: Answer) -> None:
     """What the operation added: a row for each that was there, which nobody knows of those that were deleted."""
-    if this.operation == "delete":
+    if this.operation == "bulk":
+        ids = range(FIRST_SENT, FIRST_SENT + FILES * this.rows)
+        ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
+    if this.operation in {"delete", "replace"}:
         ledger.drop({row for row in range(FILES * this.rows) if row % 5 == 0}, sure=answer.error is None)
     if this.operation not in ADDED:
         return

@@ -21,7 +21,9 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "rewrite": REWRITE_STEPS,
     "sort": REWRITE_STEPS,
     "partial progress": REWRITE_STEPS,
-    **dict.fromkeys(("insert", "merge", "update", "delete"), ("recorded", "writing", "manifests", "landed")),
+    **dict.fromkeys(
+        ("insert", "merge", "update", "delete", "replace", "bulk"), ("recorded", "writing", "manifests", "landed")
+    ),
     "ctas": ("unfinished", "filled"),
     "late": ("running",),
     "late scan": ("running",),

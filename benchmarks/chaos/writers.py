@@ -24,8 +24,8 @@ _STRIDE = 997
 
 
 @contextmanager
-def appending(lake: Lake, name: str, ledger: Ledger, log: list[str]) -> Iterator[None]:
-    """PyIceberg adds ten rows twice a second; what it is not sure of is in doubt."""
+def appending(lake: Lake, name: str, ledger: Ledger, log: list[str], pause: float = 0.5) -> Iterator[None]:
+    """PyIceberg adds ten rows every ``pause`` seconds; what it is not sure of is in doubt."""
     counts = [0, 0]
 
     def write(number: int) -> None:
@@ -40,7 +40,7 @@ def appending(lake: Lake, name: str, ledger: Ledger, log: list[str]) -> Iterator
             ledger.doubt(ids)
             counts[1] += 1
 
-    with _again_and_again(write, 0.5):
+    with _again_and_again(write, pause):
         yield
     log.append(f"    writer: {counts[0]} appends, {counts[1]} refused or in doubt")
 
@@ -59,7 +59,7 @@ class SparkWriter:
             pass
 
     @contextmanager
-    def deleting(self, name: str, rows: int, ledger: Ledger, log: list[str]) -> Iterator[None]:
+    def deleting(self, name: str, rows: int, ledger: Ledger, log: list[str], pause: float = 0.2) -> Iterator[None]:
         """One row of the first ``rows`` ids after another."""
         counts = [0, 0]
 
@@ -75,7 +75,7 @@ class SparkWriter:
                 if "ValidationException" not in error.message and "CommitFailed" not in error.message:
                     log.append(f"    deleter: {error.message[:120]}")
 
-        with _again_and_again(write, 0.2):
+        with _again_and_again(write, pause):
             yield
         log.append(f"    deleter: {counts[0]} rows, {counts[1]} refused or in doubt")
 
