@@ -18,8 +18,8 @@ from pyiceberg.table import Table
 
 from benchmarks.chaos.harm import Harm, do
 from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
-from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
 from benchmarks.chaos.sending import BULK, FIRST_SENT, send
+from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
 from benchmarks.chaos.store import Store
 from benchmarks.chaos.tables import FILES, Lake, leave_history, leave_strays, make_table, misread
 from benchmarks.chaos.writers import SparkWriter, appending
