@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.kernels.functions.program import evaluate
+from coordinator.kernels.functions.program import evaluate, evaluate_row
 from coordinator.values.python_functions import PythonFunction, python_functions
 from coordinator.values.type_names import type_name
 
@@ -14,10 +14,10 @@ def register_functions(connection: Any, sql: str, known: set[PythonFunction]) ->
     for function in python_functions(sql) - known:
         connection.create_function(
             function.name,
-            evaluate,
+            evaluate_row if function.by_row else evaluate,
             None,
             type_name(function.result, "duckdb"),
-            type="arrow",
+            type="native" if function.by_row else "arrow",
             null_handling="special",
             side_effects=function.volatile,
         )

@@ -49,7 +49,8 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bo
         unparse(c, dialect) if isinstance(c, Variable) else cast(unparse(c, dialect), typed(c), dialect)
         for c in build.columns
     ]
-    name = python_function(typed(node), volatile=build.volatile, rare=rare)
+    passed = map(typed, build.columns)
+    name = python_function(typed(node), volatile=build.volatile, rare=rare, arguments=passed)
     return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
 
 
@@ -83,10 +84,13 @@ def row_program(node: RowExpression) -> RowProgram | None:
     return RowProgram(program, columns)
 
 
+_KINDS = tuple(f"procession_{kind}_" for kind in ("eval", "vary", "rare", "few"))
+
+
 def calls_python(tree: exp.Expr) -> bool:
     """Whether an engine's tree calls a program anywhere."""
     return any(
-        str(node.this).lower().startswith(("procession_eval_", "procession_vary_", "procession_rare_"))
+        str(node.this).lower().startswith(_KINDS)
         if isinstance(node, exp.Anonymous)
         else isinstance(node, exp.Var) and bool(python_functions(str(node.this)))
         for node in tree.walk()

@@ -18,9 +18,11 @@ Compiled once to closures over a frame: a list of the row's values and the lambd
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import tzinfo
 from functools import lru_cache
+from math import isnan
 from typing import Any
 
 import pyarrow as pa
@@ -50,12 +52,29 @@ def evaluate(*given: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The program in the first column's text, over the others; as many rows as they have. Raises KernelError."""
     columns = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in given]
     program = compiled(columns[0][0].as_py())
-    try:
+    with _own_faults():
         return program.run(columns[1:], len(columns[0]))
+
+
+def evaluate_row(*given: object) -> object:
+    """The program in the first text over the values of one row, as Arrow's ``to_pylist`` gives them.
+
+    NaN comes as text, which DuckDB reads: it takes Python's own for NULL. Raises KernelError.
+    """
+    program = compiled(str(given[0]))
+    with _own_faults():
+        result = program.run_row(given[1:])
+    return "NaN" if isinstance(result, float) and isnan(result) else result
+
+
+@contextmanager
+def _own_faults() -> Iterator[None]:
+    """What Python says of a fault of ours is for the engine's log and not for whoever asked."""
+    try:
+        yield
     except KernelError:
         raise
     except Exception as error:
-        # A fault of ours. What Python says of it is for the engine's log and not for whoever asked.
         raise KernelError("GENERIC_INTERNAL_ERROR", "A function failed for a reason of its own") from error
 
 
@@ -110,6 +129,14 @@ class Program:
             raise
         except (pa.ArrowException, OverflowError) as error:
             raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range for {self._result}") from error
+
+    def run_row(self, values: Sequence[object]) -> object:
+        """The result of one row, which its type has room for."""
+        look(None)
+        frame: Frame = [None if v is None else read(v) for read, v in zip(self._readers, values, strict=True)]
+        frame += [None] * (self._width - len(frame))
+        result = self._row(frame)
+        return result if result is None or isinstance(result, str) else self._array([result])[0].as_py()
 
     def value(self, row: Iterable[object]) -> Any:
         """The result of one row of Python forms."""

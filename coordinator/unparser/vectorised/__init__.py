@@ -49,9 +49,10 @@ def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
     if not form.plain:
         return exp.Var(this=f"({value})")
     rest = python_call(node, "duckdb", unparse, rare=True).sql(dialect="duckdb")
-    # Said once: what stands twice would be computed ahead, for all rows and in full.
+    # Said once: what stands twice would be computed ahead, for all rows and in full. NULL is looked for where the row
+    # is not plain: a value that is plain is NULL by itself.
     missing = f"WHEN {' OR '.join(f'{v} IS NULL' for v in form.reads)} THEN NULL" if form.reads else ""
-    return exp.Var(this=f"(CASE {missing} WHEN {' AND '.join(form.plain)} THEN {value} ELSE {rest} END)")
+    return exp.Var(this=f"(CASE WHEN {' AND '.join(form.plain)} THEN {value} {missing} ELSE {rest} END)")
 
 
 def _tried(node: Call) -> Call | None:

@@ -21,7 +21,8 @@ _SHALLOW, _DEEP = 1_900, 900
 _SHORT = 4_000
 """Below it no number has more digits than are read."""
 _SCALARS = ("VARCHAR", "BOOLEAN", "UBIGINT", "BIGINT")
-_NOTHING = ("OBJECT", "ARRAY", "NULL")
+_SHOWN = (*_SCALARS, "NULL")
+"""What is extracted as a text, or as nothing."""
 _TEXTS = ("varchar", "json")
 _PAIRS = r"[\x{10000}-\x{10ffff}]"
 """Characters that are two in Java, which Presto escapes."""
@@ -48,10 +49,17 @@ def _steps(asked: Asked) -> list[str] | None:
     return _STEP.findall(text)
 
 
-def _readable(value: str, steps: list[str]) -> tuple[str, ...]:
-    """Whether both parsers read the text alike: each key stands in it once at most, an index nowhere as a key."""
+def _readable(value: str, steps: list[str], valid: str = "") -> tuple[str, ...]:
+    """Whether both parsers read the text alike: each key stands in it once at most, an index nowhere as a key.
+
+    ``valid`` tells whether it is JSON.
+    """
     numbers = f"(contains(lower({value}), 'nan') OR contains(lower({value}), 'inf'))"
-    found = [f"json_valid({value})", f"NOT regexp_matches({value}, {quoted(_COMMA)})", f"NOT contains({value}, '\\u')"]
+    found = [
+        valid or f"json_valid({value})",
+        f"NOT regexp_matches({value}, {quoted(_COMMA)})",
+        f"NOT contains({value}, '\\u')",
+    ]
     found.append(f"CASE WHEN {numbers} THEN NOT regexp_matches({value}, {quoted(_NAN)}) ELSE TRUE END")
     brackets = f"strlen({value}) - strlen(replace(replace({value}, '[', ''), '{{', ''))"
     found.append(f"(strlen({value}) < {_SHALLOW} OR {brackets} < {_DEEP})")
@@ -61,23 +69,29 @@ def _readable(value: str, steps: list[str]) -> tuple[str, ...]:
         if step.isdigit():
             found.append(f"NOT contains({value}, {key})")
         else:
-            found.append(f"(strlen({value}) - strlen(replace({value}, {key}, '')) <= {len(step) + 2})")
+            twice = quoted(f'%"{step}"%"{step}"%')  # where _ may be any character
+            found.append(f"NOT {value} LIKE {twice}")
     return tuple(found)
 
 
 def _located(value: str, steps: list[str]) -> str:
     """The text, or NULL where it is no JSON, on which functions would fail; and the path."""
-    path = "".join(f"[{step}]" if step.isdigit() else f'."{step}"' for step in steps)
-    return f"CASE WHEN json_valid({value}) THEN {value} END, {quoted('$' + path)}"
+    return f"CASE WHEN json_valid({value}) THEN {value} END, {_path(steps)}"
+
+
+def _path(steps: list[str]) -> str:
+    return quoted("$" + "".join(f"[{step}]" if step.isdigit() else f'."{step}"' for step in steps))
 
 
 def _extract_scalar(asked: Asked) -> Form | None:
     steps = _steps(asked)
     if steps is None:
         return None
-    value, located = asked.arguments[0], _located(asked.arguments[0], steps)
-    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, _SCALARS + _NOTHING))})"
-    return Form(f"json_extract_string(json_value({located}), '$')", (*_readable(value, steps), plain))
+    value = asked.arguments[0]
+    located = f"{value}, {_path(steps)}"
+    # TRY gives NULL for what is no JSON, which is parsed once for its type and once for its value.
+    valid = f"coalesce(TRY(json_type({located})) IN ({', '.join(map(quoted, _SHOWN))}), json_valid({value}))"
+    return Form(f"TRY(json_extract_string({located}))", _readable(value, steps, valid))
 
 
 def _extract(asked: Asked) -> Form | None:
@@ -86,7 +100,7 @@ def _extract(asked: Asked) -> Form | None:
     if steps is None:
         return None
     value, located = asked.arguments[0], _located(asked.arguments[0], steps)
-    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, (*_SCALARS, 'NULL')))})"
+    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, _SHOWN))})"
     shown = f"CAST(json_extract({located}) AS VARCHAR)"
     escaped = f"(contains({shown}, '\\u') OR regexp_matches({shown}, {quoted(_PAIRS)}))"
     controls = f"NOT coalesce({escaped}, FALSE)"
@@ -122,7 +136,7 @@ def _array_get(asked: Asked) -> Form | None:
         return None
     place = quoted(f"$[{index}]" if index >= 0 else f"$[#{index}]")
     located = f"CASE WHEN json_valid({value}) THEN {value} END, {place}"
-    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, (*_SCALARS, 'NULL')))})"
+    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, _SHOWN))})"
     found = f"json_extract_string({located})"
     return Form(f"CASE WHEN json_type({located}) <> 'NULL' THEN {found} END", (*_readable(value, []), plain))
 

@@ -1,7 +1,7 @@
 """Regular expressions in the embedded engine's words, where they mean the same in its library and in Presto's.
 
 Both search from the left and prefer the first alternative. They differ in what letters, blanks and lines are, so texts
-of anything but printable ASCII are left to the programs, and patterns of anything but the tokens below.
+of anything but ASCII, or of several lines, are left to the programs, and patterns of anything but the tokens below.
 """
 
 from __future__ import annotations
@@ -42,8 +42,12 @@ def _same_everywhere(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _plain(value: str) -> tuple[str, ...]:
-    return (f"NOT regexp_matches({value}, {quoted(_PRINTABLE)})",)
+def _plain(value: str, pattern: str) -> tuple[str, ...]:
+    """Of ASCII and one line; printable where the pattern asks for blanks, which are not the same control characters."""
+    if re.search(r"\\[sS]", pattern):
+        return (f"NOT regexp_matches({value}, {quoted(_PRINTABLE)})",)
+    lines = (f"NOT contains({value}, chr({code}))" for code in (10, 13))
+    return (f"(strlen({value}) = length({value}))", *lines)
 
 
 def _like(asked: Asked) -> Form | None:
@@ -54,7 +58,7 @@ def _like(asked: Asked) -> Form | None:
         return Form(f"({' OR '.join(f'contains({value}, {quoted(word)})' for word in pattern.split('|'))})")
     if _same_everywhere(pattern) is None:
         return None
-    return Form(f"regexp_matches({value}, {quoted(pattern)})", _plain(value))
+    return Form(f"regexp_matches({value}, {quoted(pattern)})", _plain(value, pattern))
 
 
 def _extract(asked: Asked) -> Form | None:
@@ -67,7 +71,9 @@ def _extract(asked: Asked) -> Form | None:
     if group and ("|" in pattern or re.search(r"\)[*+?{]", pattern)):
         return None
     found = f"regexp_extract({value}, {quoted(pattern)}, {group})"
-    return Form(f"CASE WHEN regexp_matches({value}, {quoted(pattern)}) THEN {found} END", _plain(value))
+    if not group and known.search("") is None:  # each match has a character
+        return Form(f"nullif({found}, '')", _plain(value, pattern))
+    return Form(f"CASE WHEN regexp_matches({value}, {quoted(pattern)}) THEN {found} END", _plain(value, pattern))
 
 
 def _replace(asked: Asked) -> Form | None:
@@ -79,7 +85,7 @@ def _replace(asked: Asked) -> Form | None:
         return None
     if known.search("") is not None or set(pattern) & set("^$") or len(new) > _LONGEST:
         return None
-    return Form(f"regexp_replace({value}, {quoted(pattern)}, {quoted(new)}, 'g')", _plain(value))
+    return Form(f"regexp_replace({value}, {quoted(pattern)}, {quoted(new)}, 'g')", _plain(value, pattern))
 
 
 PATTERNS: dict[str, Rule] = {"regexp_like": _like, "regexp_extract": _extract, "regexp_replace": _replace}
