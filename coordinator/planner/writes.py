@@ -215,7 +215,8 @@ def plan_create_table_as(
     write = TableWrite(*target, "INSERT", "", "", creation=creation, no_rows=not statement.with_data)
     if found is not None:
         own = (found.catalog, found.schema, found.name)
-        reads = any((table.catalog, table.schema, table.name) == own for table in planner.scans.values())
+        read = (*planner.scans.values(), *planner.findings.stood_for)
+        reads = any((table.catalog, table.schema, table.name) == own for table in read)
         write = replace(write, snapshot_id=found.snapshot_id, location=found.location, reads_target=reads)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
 

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.expressions import EqualTo
 
+from coordinator.security.current_session import acting_for
+from coordinator.vocabulary.planned_statement import WriteRows
 from shared.errors import ProcessionError
 from tests.materialized.kept import Kept
 from tests.security.access.conftest import PEOPLE
@@ -262,3 +264,17 @@ def test_a_refresh_that_dies_between_its_steps(lab: Kept) -> None:
     assert read(lab) == old
     lab.refresh("alice", "mv")
     assert (lab.note("bob", "mv"), read(lab)) == (FRESH, right(lab))
+
+
+def test_a_replacement_that_reads_its_table_through_stored_rows_is_known_to_read_it(lab: Kept) -> None:
+    lab.do("alice", "CREATE MATERIALIZED VIEW mv AS SELECT id, name FROM people")
+    lab.refresh("alice", "mv")
+    assert lab.note("alice", "mv") == FRESH
+    session = lab.session("alice")
+    for table, reads in (("people", True), ("other", False)):
+        if not reads:
+            lab.lake.other.create_table("db.other", schema=MORE.schema)
+        with acting_for(session):
+            planned = lab.planned(session, f"CREATE OR REPLACE TABLE {table} AS SELECT m.id FROM mv m WHERE m.id > 1")
+        assert isinstance(planned.work, WriteRows)
+        assert planned.work.write.reads_target is reads

@@ -121,6 +121,7 @@ def stored_rows(
         planner.findings.notes.append(f"{name}: its query is run, {why}")
         return None
     planner.findings.notes.append(f"{name}: its stored rows are read, {why}")
+    planner.findings.stood_for += definition.scans.values()
     return _scan(planner, view, table, node, context)
 
 

@@ -37,6 +37,8 @@ class Findings:
 
     notes: list[str] = field(default_factory=list)
     """What was taken of each materialized view, and why."""
+    stood_for: list[TableMetadata] = field(default_factory=list)
+    """The tables whose rows are read as a materialized view keeps them."""
     versions: list[str] = field(default_factory=list)
     """The tables that are read at a version that the query names."""
     names: dict[tuple[int, int], tuple[int, str, str]] = field(default_factory=dict)
