@@ -6,7 +6,6 @@ Arrow has no type for is text. Every field names Presto's type under the key tha
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -16,6 +15,15 @@ import pyarrow.compute as pc
 
 from coordinator.dispatch.cells import encode_column
 from coordinator.kernels.functions.arrow_forms import field_name
+from coordinator.values.arrow_columns import (
+    instants_of_texts,
+    is_text,
+    list_of,
+    map_of,
+    plain,
+    row_of,
+    uuid_bytes,
+)
 from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import Type, parse_type
 
@@ -87,20 +95,20 @@ def client_batch(batch: pa.RecordBatch, types: Sequence[Type], schema: pa.Schema
 
 def client_column(array: pa.Array, presto_type: Type) -> pa.Array:
     """A column in its client's form."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    target = client_type(presto_type)
+    array, target = plain(array), client_type(presto_type)
     if pa.types.is_null(array.type) or pa.types.is_null(target):
         return pa.nulls(len(array), target)
+
+    def part(number: int, child: pa.Array) -> pa.Array:
+        return client_column(child, presto_type.arguments[number])
+
     match presto_type.base:
         case "array":
-            return _list(array, presto_type, target)
+            return list_of(array, target, part)
         case "map":
-            return _map(array, presto_type, target)
+            return map_of(array, target, part)
         case "row":
-            return _row(array, presto_type, target)
+            return row_of(array, target, part)
         case base:
             return _SCALARS.get(base, _plain)(array, presto_type, target)
 
@@ -108,7 +116,7 @@ def client_column(array: pa.Array, presto_type: Type) -> pa.Array:
 def _plain(array: pa.Array, presto_type: Type, target: pa.DataType) -> pa.Array:
     if array.type.equals(target):
         return array
-    if pa.types.is_string(target) and not _is_text(array.type):
+    if pa.types.is_string(target) and not is_text(array.type):
         return _texts(array, presto_type)
     return pc.cast(array, target)
 
@@ -138,7 +146,7 @@ def _time(array: pa.Array, _: Type, target: pa.DataType) -> pa.Array:
 
 
 def _timestamp(array: pa.Array, _: Type, target: pa.DataType) -> pa.Array:
-    if _is_text(array.type):
+    if is_text(array.type):
         array = pc.cast(array, pa.timestamp("us"))
     elif pa.types.is_timestamp(array.type) and array.type.tz is not None:
         array = pc.local_timestamp(array)
@@ -154,18 +162,11 @@ def _narrowed(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _instant(array: pa.Array, _: Type, target: pa.DataType) -> pa.Array:
-    if not _is_text(array.type):
+    if not is_text(array.type):
         if array.type.tz is None:
             array = pc.cast(array, pa.timestamp(array.type.unit, "UTC"))
         return _narrowed(pc.cast(array, pa.timestamp(array.type.unit, "UTC")), target)
-    parts = pc.split_pattern(array, " ", max_splits=1, reverse=True)
-    local = pc.cast(pc.list_element(parts, 0), pa.timestamp("ms"), safe=False)
-    zones = pc.list_element(parts, 1)
-    found = pa.nulls(len(array), target)
-    for zone in (each for each in zones.unique().to_pylist() if each is not None):
-        instants = pc.cast(pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest"), target)
-        found = pc.if_else(pc.equal(zones, zone), instants, found)
-    return found
+    return instants_of_texts(array, target)
 
 
 def _day_to_second(array: pa.Array, _: Type, target: pa.DataType) -> pa.Array:
@@ -175,10 +176,7 @@ def _day_to_second(array: pa.Array, _: Type, target: pa.DataType) -> pa.Array:
 
 
 def _uuid(array: pa.Array, _: Type, target: pa.DataType) -> pa.Array:
-    if not pa.types.is_fixed_size_binary(array.type):
-        values = [None if v is None else v if isinstance(v, bytes) else uuid.UUID(v).bytes for v in array.to_pylist()]
-        array = pa.array(values, pa.binary(16))
-    return pa.ExtensionArray.from_storage(target, array)
+    return pa.ExtensionArray.from_storage(target, uuid_bytes(array))
 
 
 _SCALARS: dict[str, Callable[[pa.Array, Type, pa.DataType], pa.Array]] = {
@@ -191,31 +189,3 @@ _SCALARS: dict[str, Callable[[pa.Array, Type, pa.DataType], pa.Array]] = {
     "interval day to second": _day_to_second,
     "uuid": _uuid,
 }
-
-
-def _list(array: pa.Array, presto_type: Type, target: pa.DataType) -> pa.Array:
-    if not pa.types.is_list(array.type):
-        array = pc.cast(array, pa.list_(array.type.value_type))
-    return _rebuilt(array, target, client_column(array.values, presto_type.arguments[0]))
-
-
-def _map(array: pa.Array, presto_type: Type, target: pa.DataType) -> pa.Array:
-    key, value = presto_type.arguments
-    columns = [client_column(array.keys, key), client_column(array.items, value)]
-    entries = pa.StructArray.from_arrays(columns, fields=[target.key_field, target.item_field])
-    return _rebuilt(array, target, entries)
-
-
-def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, array.offset, [child])
-
-
-def _row(array: pa.Array, presto_type: Type, target: pa.DataType) -> pa.Array:
-    columns = [client_column(array.field(i), field) for i, field in enumerate(presto_type.arguments)]
-    if not columns:
-        return array
-    return pa.StructArray.from_arrays(columns, fields=list(target), mask=array.is_null())
-
-
-def _is_text(arrow_type: pa.DataType) -> bool:
-    return bool(pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type))

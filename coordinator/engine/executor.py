@@ -305,6 +305,10 @@ class Executor:
 
     def _write(self, work: WriteRows, execution: Execution) -> int:
         write = work.write
+        rows_of: Callable[[], Iterator[pa.RecordBatch]] | None = None
+        if work.rows is not None:
+            query, columns = work.rows
+            rows_of = partial(self._execute, PlannedStatement("SELECT", columns, query), execution)
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
             def run(
@@ -316,7 +320,7 @@ class Executor:
             writer = asked_before(self._catalogs.capabilities(write.catalog).writes)
             context = self._context(write.catalog, execution)
             end = partial(self._spark.end_write, write.catalog)
-            rows = writer.write(write, WriteContext(context, run, self._spark.new_write_id, end))
+            rows = writer.write(write, WriteContext(context, run, self._spark.new_write_id, end, rows_of))
         execution.set_update_count(rows)
         self._note_commit(write.catalog, write.schema, write.table, execution)
         return rows

@@ -188,7 +188,7 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     made = PlannedStatement(
         query_type=planned.write.kind,
         columns=ROWS,
-        work=ReturnRows(()) if steps.explaining else write_work(planned, logical, relation_of),
+        work=ReturnRows(()) if steps.explaining else write_work(planned, logical, relation_of, limits),
         update_type=planned.update_type,
         initial_plan=planned.root,
         logical_plan=logical,

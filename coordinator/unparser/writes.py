@@ -12,23 +12,30 @@ from coordinator.expressions.builders import typed
 from coordinator.planner.incremental import Part
 from coordinator.planner.row_changes import RowChange
 from coordinator.planner.writes import PlannedWrite
-from coordinator.unparser import unparse_for_spark
+from coordinator.unparser import LIMITS, unparse_for_spark, work_of
+from coordinator.unparser.constant_query import constant_rows
+from coordinator.unparser.engine_choice import EngineLimits
 from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json, stored_json
 from coordinator.unparser.trees import column, name
-from coordinator.vocabulary.planned_statement import WriteRows
+from coordinator.vocabulary.planned_statement import Column, WriteRows
+from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableScanNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import walk
+from shared.plan.types import Type
 from shared.spi.materialized_views import Refresh
-from shared.spi.relation import AppendedRows, CatalogTable, Relation
+from shared.spi.relation import AppendedRows, CatalogTable, Relation, SentRelation
+from shared.spi.table_writes import TableWrite
 
 _MOST_ROWS_OF_A_FILE = 10_000
 _NOT_GROWING = (ValuesNode, ProjectNode, FilterNode)
 
 
-def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: RelationOf) -> WriteRows:
+def write_work(
+    planned: PlannedWrite, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits = LIMITS
+) -> WriteRows:
     """The statement of the optimized plan. Raises ProcessionError NOT_SUPPORTED for what Spark cannot compute."""
     replaces = planned.write.creation is not None and planned.write.creation.replaces
     if planned.write.no_rows and not replaces:
@@ -38,9 +45,17 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
         return WriteRows(replace(planned.write, before=before, after=after), inputs)
     writer = next(node for node in walk(logical) if isinstance(node, TableWriterNode))
     refresh = planned.write.refresh
+    own = planned.write.kind == "INSERT" and refresh is None and not replaces and _may_be_own(writer, relation_of)
+    if own and any(_holds_time(typed(variable)) for variable in writer.columns):
+        return _own_rows(planned.write, writer, relation_of, limits)
     if refresh is not None and refresh.how != "whole":
         relation_of = _new_rows(refresh, relation_of)
-    sql, inputs = unparse_for_spark(writer.source, writer.columns, relation_of)
+    try:
+        sql, inputs = unparse_for_spark(writer.source, writer.columns, relation_of)
+    except ProcessionError:
+        if not own:
+            raise
+        return _own_rows(planned.write, writer, relation_of, limits)
     sql = _with_variants(sql, writer.columns)
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
     if _is_small(writer.source):
@@ -54,6 +69,28 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
     write = replace(planned.write, before=before, after=f"({columns}) {sql}")
     return WriteRows(write, inputs)
+
+
+def _may_be_own(writer: TableWriterNode, relation_of: RelationOf) -> bool:
+    """Whether rows may be written without Spark: PyIceberg has no JSON, and what a client sends Spark alone reads."""
+    if any(holds_json(typed(variable)) for variable in writer.columns):
+        return False
+    scans = (node for node in walk(writer.source) if isinstance(node, TableScanNode))
+    return not any(isinstance(relation_of(scan), SentRelation) for scan in scans)
+
+
+def _holds_time(type_: Type) -> bool:
+    return type_.base == "time" or any(map(_holds_time, type_.arguments))
+
+
+def _own_rows(write: TableWrite, writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits) -> WriteRows:
+    """The query alone, on whichever engine suits it, where Spark cannot compute or write its rows."""
+    query = OutputNode(
+        id=writer.id, source=writer.source, columnNames=writer.columnNames, outputVariables=writer.columns
+    )
+    columns = tuple(Column(n, v.type) for n, v in zip(writer.columnNames, writer.columns, strict=True))
+    work = constant_rows(query) or work_of(query, relation_of, limits)
+    return WriteRows(replace(write, before="INSERT INTO"), rows=(work, columns))
 
 
 def _named(sql: str, writer: TableWriterNode) -> str:

@@ -264,10 +264,14 @@ class ManageCatalog:
 
 @dataclass(frozen=True, slots=True)
 class WriteRows:
-    """A write through the engine; ``inputs`` are what it reads beside tables of Spark's catalogs."""
+    """A write through the engine; ``inputs`` are what it reads beside tables of Spark's catalogs.
+
+    ``rows`` is the query whose rows the connector writes by itself, with its columns, where Spark cannot write them.
+    """
 
     write: TableWrite
     inputs: tuple[Input, ...] = ()
+    rows: tuple[Work, tuple[Column, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ since a new table is filled under another name before it appears.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -67,18 +67,24 @@ class RunStatement(Protocol):
         ...
 
 
+RowsOfQuery = Callable[[], Iterator[object]]
+"""Runs the query of a write; its record batches, of pyarrow."""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """``run`` gives one statement to the engine.
 
     ``new_write_id`` gives a new id for the names of a write's files, or None where the engine names them as it likes.
     ``end_write`` tells whether the write of that id, which failed, commits nothing from now on; False: ask again.
+    ``rows`` computes what is to be inserted, where the connector writes it: batches of all visible columns in order.
     """
 
     procedure: ProcedureContext
     run: RunStatement
     new_write_id: Callable[[], str | None] = lambda: None
     end_write: Callable[[str], bool] = lambda _write_id: True
+    rows: RowsOfQuery | None = None
 
     @property
     def query_id(self) -> str:

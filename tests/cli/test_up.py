@@ -68,7 +68,7 @@ def test_a_signal_ends_everything(
     (etc / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
     log = tmp_path / "log"
     child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log, cold=True)
-    assert httpx.get(f"{child.url}/v1/info").json()["coordinator"] is True
+    assert httpx.get(f"{child.url}/v1/info", timeout=60).json()["coordinator"] is True
     assert processes_of(tmp_path)
     family = descendants(child.process.pid)
     assert len(family) >= 4, "planners, sidecar guard, sidecar, its workers"
@@ -83,11 +83,13 @@ def test_a_running_statement_does_not_spoil_a_clean_end(running: Any, etc: Path,
     child = running("coordinator", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log)
     numbers = "UNNEST(sequence(1, 10000))"
     sql = f"SELECT count(*) FROM {numbers} AS a (x), {numbers} AS b (y), {numbers} AS c (z) WHERE x * y * z = 7"
-    answer = httpx.post(f"{child.url}/v1/statement", content=sql, headers={"X-Presto-User": "tester"}).json()
+    answer = httpx.post(
+        f"{child.url}/v1/statement", content=sql, headers={"X-Presto-User": "tester"}, timeout=60
+    ).json()
     deadline = time.monotonic() + 30
     while answer["stats"]["state"] not in ("STARTING", "RUNNING"):
         assert time.monotonic() < deadline and "nextUri" in answer, answer
-        answer = httpx.get(answer["nextUri"]).json()
+        answer = httpx.get(answer["nextUri"], timeout=60).json()
     assert child.end(signal.SIGINT) == 0, log.read_text()
 
 
@@ -111,7 +113,7 @@ def test_a_given_sidecar_is_used_and_left_running(running: Any, etc: Path, tmp_p
     )
     assert not (tmp_path / "data" / "logs" / "sidecar.log").exists(), "none of its own"
     assert child.end(signal.SIGTERM) == 0
-    assert httpx.get(f"{sidecar.url}/v1/info").is_success
+    assert httpx.get(f"{sidecar.url}/v1/info", timeout=60).is_success
     sidecar.end(signal.SIGTERM)
 
 

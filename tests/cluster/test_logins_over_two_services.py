@@ -84,7 +84,7 @@ http-server.authentication.oauth2.client-secret={SECRET}
 def at_provider(answer: httpx.Response) -> str:
     """Where the provider sends the browser back to, once its user has logged in there."""
     assert answer.status_code == 303, answer.text
-    back = httpx.get(answer.headers["location"])
+    back = httpx.get(answer.headers["location"], timeout=60)
     assert back.status_code == 302
     return str(back.headers["location"])
 

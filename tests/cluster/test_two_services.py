@@ -49,7 +49,7 @@ def test_a_rolling_restart_under_load_is_seen_by_nobody(services: list[Service])
                 while load.done < before + 10:
                     time.sleep(0.05)
                 if number == 0:
-                    httpx.put(service.url + "/v1/info/state", content='"SHUTTING_DOWN"').raise_for_status()
+                    httpx.put(service.url + "/v1/info/state", content='"SHUTTING_DOWN"', timeout=60).raise_for_status()
                 else:  # as systemd and Kubernetes ask
                     service.process.send_signal(signal.SIGTERM)
                 assert service.process.wait(timeout=60) == 0
@@ -176,19 +176,26 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         time.sleep(0.1)
     assert two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]}
     assert [one.get(f"/v1/cluster{asks}")["activeWorkers"] for asks in ("", "?includeLocalInfoOnly=true")] == [2, 1]
-    overview = httpx.get(one.url + "/ui/", headers={"Accept": "text/html", "X-Presto-User": "tester"}).text
+    overview = httpx.get(one.url + "/ui/", headers={"Accept": "text/html", "X-Presto-User": "tester"}, timeout=60).text
     assert re.findall(r"<h3>(\w+)</h3>", overview) == ["one", "two"], "the parts of both"
-    page = httpx.post(two.url + "/v1/statement", content="SELECT 1", headers={"X-Presto-User": "tester"}).json()
+    page = httpx.post(
+        two.url + "/v1/statement", content="SELECT 1", headers={"X-Presto-User": "tester"}, timeout=60
+    ).json()
     path = httpx.URL(page["nextUri"]).raw_path.decode()
     open_query = httpx.post(
-        two.url + "/v1/statement", content="SELECT count(*) FROM tpch.tiny.orders", headers={"X-Presto-User": "tester"}
+        two.url + "/v1/statement",
+        content="SELECT count(*) FROM tpch.tiny.orders",
+        headers={"X-Presto-User": "tester"},
+        timeout=60,
     ).json()
     until_history(one, open_query["id"], "QUEUED")
     listed_here = one.execute("SELECT query_id FROM system.runtime.queries")
     assert [open_query["id"]] in listed_here
-    doomed = httpx.post(two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}).json()
+    doomed = httpx.post(
+        two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}, timeout=60
+    ).json()
     assert one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')") == [[True]]
-    killed = httpx.get(one.url + httpx.URL(doomed["nextUri"]).raw_path.decode()).json()
+    killed = httpx.get(one.url + httpx.URL(doomed["nextUri"]).raw_path.decode(), timeout=60).json()
     assert killed["error"]["errorName"] == "ADMINISTRATIVELY_KILLED"
     with pytest.raises(prestodb.exceptions.PrestoUserError, match="is not running"):
         one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')")

@@ -101,7 +101,7 @@ def test_the_files_pass_its_own_checks() -> None:
 def test_the_metrics_pass_its_own_checks(quiet_service: Service) -> None:
     """Of names that are ours; those that others chose end in `_Count` and the like, which its linter does not like."""
     need("promtool", lambda: shutil.which("promtool") is not None, "prometheus")
-    text = httpx.get(f"{quiet_service.url}/metrics").content
+    text = httpx.get(f"{quiet_service.url}/metrics", timeout=60).content
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=60, check=False)
     problems = [line for line in done.stderr.decode().splitlines() if line.startswith("procession_") or "error" in line]
     assert problems == []

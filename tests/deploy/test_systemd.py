@@ -87,7 +87,10 @@ def test_the_commands_run_and_end_by_the_signal_of_systemd(tmp_path: Path) -> No
             running.append(subprocess.Popen(command, env=environment, cwd="/", stdout=log, stderr=log))
             wait_until_it_answers(port, tmp_path / "log")
         said = httpx.post(
-            f"http://127.0.0.1:{coordinator}/v1/validate", content="SELECT 1", headers={"X-Presto-User": "unit"}
+            f"http://127.0.0.1:{coordinator}/v1/validate",
+            content="SELECT 1",
+            headers={"X-Presto-User": "unit"},
+            timeout=60,
         )
         assert said.json()["ok"], (tmp_path / "log").read_text()
     finally:

@@ -183,7 +183,7 @@ def test_bad_calls_are_refused_before_they_run(service: Service, sql: str, name:
 def test_metrics_tell_of_pool_checker_and_spark(service: Service) -> None:
     service.create("measured", [numbers(i * 100) for i in range(6)])
     service.execute("CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => 'measured')")
-    lines = httpx.get(f"{service.url}/metrics").text.splitlines()
+    lines = httpx.get(f"{service.url}/metrics", timeout=60).text.splitlines()
     values = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
     assert values['procession_planner_statements_total{outcome="planned"}'] > 0
     assert values['procession_native_check_fragments_total{outcome="sent"}'] > 0

@@ -111,7 +111,7 @@ def test_cancelled_call_stops_soon_and_leaves_nothing(harmed: Service) -> None:
     thread, outcome = in_background(harmed, CALL.format("cancelled"))
     query = running_query(harmed)
     start = time.monotonic()
-    assert httpx.delete(f"{harmed.url}/v1/query/{query}").status_code == 204
+    assert httpx.delete(f"{harmed.url}/v1/query/{query}", timeout=60).status_code == 204
     thread.join(timeout=30)
     assert time.monotonic() - start < 2
     assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
@@ -272,7 +272,7 @@ def all_writing(service: Service, before: Before, ends: Mapping[str, str | None]
             return running
         assert TOO_LATE in ends.values(), [outcome for _, outcome in running]
         for query in states(service).get("RUNNING", ()):
-            httpx.delete(f"{service.url}/v1/query/{query}")
+            httpx.delete(f"{service.url}/v1/query/{query}", timeout=60)
         for thread, _ in running:
             thread.join(60)
         eventually(lambda: before.files_now() == before.files, 60)
@@ -285,7 +285,7 @@ def cancel(service: Service, statements: Set[str]) -> None:
     found = [query["queryId"] for query in running if query["query"] in statements]
     assert len(found) == len(statements)
     for query in found:
-        assert httpx.delete(f"{service.url}/v1/query/{query}").status_code == 204
+        assert httpx.delete(f"{service.url}/v1/query/{query}", timeout=60).status_code == 204
 
 
 @pytest.mark.parametrize(

@@ -134,10 +134,10 @@ def test_secrets_of_a_statement_are_shown_nowhere(whole_service: Service) -> Non
         assert SECRET not in told
     assert names(service) == before
     assert not (service.etc / "catalog" / "broken.properties").exists()
-    listed = httpx.get(f"{service.url}/v1/query").raise_for_status()
+    listed = httpx.get(f"{service.url}/v1/query", timeout=60).raise_for_status()
     mine = [each["queryId"] for each in listed.json() if "CREATE CATALOG broken" in each["query"]]
     assert len(mine) == len(texts)
-    shown = [listed.text, *(httpx.get(f"{service.url}/v1/query/{number}").text for number in mine)]
+    shown = [listed.text, *(httpx.get(f"{service.url}/v1/query/{number}", timeout=60).text for number in mine)]
     for table in ("system.runtime.queries", "system.history.queries"):
         shown.append(str(service.execute(f"SELECT * FROM {table}")))
     assert [text for text in shown if SECRET in text] == []

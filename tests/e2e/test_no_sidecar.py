@@ -28,7 +28,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def test_queries_run_with_a_warning(alone: Service) -> None:
-    page = httpx.post(f"{alone.url}/v1/statement", content=QUERY, headers={"X-Presto-User": "ann"}).json()
+    page = httpx.post(f"{alone.url}/v1/statement", content=QUERY, headers={"X-Presto-User": "ann"}, timeout=60).json()
     rows = []
     while "nextUri" in page:
         page = httpx.get(page["nextUri"], timeout=30).json()

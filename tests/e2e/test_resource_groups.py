@@ -42,7 +42,9 @@ def closed(tmp_path: Path) -> Iterator[tuple[Service, Path]]:
 
 def test_a_changed_file_counts_and_a_wrong_one_does_not(closed: tuple[Service, Path], tmp_path: Path) -> None:
     service, file = closed
-    page = httpx.post(f"{service.url}/v1/statement", content="SELECT 1", headers={"X-Presto-User": "ann"}).json()
+    page = httpx.post(
+        f"{service.url}/v1/statement", content="SELECT 1", headers={"X-Presto-User": "ann"}, timeout=60
+    ).json()
     while page["stats"]["state"] in ("WAITING_FOR_PREREQUISITES",):
         page = _next(page)
     assert page["stats"]["state"] == "QUEUED"
@@ -57,7 +59,9 @@ def test_a_changed_file_counts_and_a_wrong_one_does_not(closed: tuple[Service, P
         page = _next(page)
         assert page["stats"]["state"] != "FAILED"
     assert service.get("/v1/resourceGroupState/g")["hardConcurrencyLimit"] == 1
-    refused = httpx.post(f"{service.url}/v1/validate", content="SELECT nope", headers={"X-Presto-User": "ann"})
+    refused = httpx.post(
+        f"{service.url}/v1/validate", content="SELECT nope", headers={"X-Presto-User": "ann"}, timeout=60
+    )
     assert (refused.status_code, refused.json()["verdict"]) == (200, "refused")
 
 
@@ -104,7 +108,7 @@ def _next(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def _planned(service: Service) -> int:
-    metrics = httpx.get(service.url + "/metrics").text
+    metrics = httpx.get(service.url + "/metrics", timeout=60).text
     (count,) = re.findall(r'procession_planner_statements_total\{outcome="planned"\} (\d+)', metrics)
     return int(count)
 
@@ -114,7 +118,7 @@ def _queued(service: Service, sql: str) -> dict[str, Any]:
 
 
 def _poll(service: Service, sql: str, until: tuple[str, ...]) -> dict[str, Any]:
-    page = httpx.post(f"{service.url}/v1/statement", content=sql, headers={"X-Presto-User": "ann"}).json()
+    page = httpx.post(f"{service.url}/v1/statement", content=sql, headers={"X-Presto-User": "ann"}, timeout=60).json()
     while page["stats"]["state"] not in until:
         page = _next(page)
     return page
@@ -148,7 +152,7 @@ def test_principals_that_a_proxy_names_choose_the_group(tmp_path: Path) -> None:
         chosen = [_group(service, ann | more) for more in ({}, {"X-Forwarded-User": "ann@lake"}, others)]
         assert chosen == [["others"], ["teams", "lake"], ["others"]]
         of_etl = ann | {"X-Forwarded-User": "ann@etl"}
-        done = _finish(httpx.post(f"{service.url}/v1/statement", content="SELECT 1", headers=of_etl).json())
+        done = _finish(httpx.post(f"{service.url}/v1/statement", content="SELECT 1", headers=of_etl, timeout=60).json())
         info = service.get(f"/v1/query/{done['id']}")
         assert (info["session"]["principal"], info["resourceGroupId"]) == ("ann@etl", ["teams", "etl"])
     finally:
@@ -156,7 +160,7 @@ def test_principals_that_a_proxy_names_choose_the_group(tmp_path: Path) -> None:
 
 
 def _group(service: Service, headers: dict[str, str]) -> list[str]:
-    verdict = httpx.post(f"{service.url}/v1/validate", content="SELECT 1", headers=headers).json()
+    verdict = httpx.post(f"{service.url}/v1/validate", content="SELECT 1", headers=headers, timeout=60).json()
     found: list[str] = verdict["resourceGroupId"]
     return found
 
@@ -180,7 +184,9 @@ def test_every_procedure_that_executors_run_is_queued_as_distributed(tmp_path: P
         for name in ("auto_maintain", "convert_equality_deletes", "rewrite_position_delete_files", "copy_to_table"):
             more = ", new_table => 'db.copy'" if name == "copy_to_table" else ""
             call = f"CALL iceberg.system.{name}(table => 'db.kept'{more})"
-            verdict = httpx.post(f"{service.url}/v1/validate", content=call, headers={"X-Presto-User": "ann"}).json()
+            verdict = httpx.post(
+                f"{service.url}/v1/validate", content=call, headers={"X-Presto-User": "ann"}, timeout=60
+            ).json()
             assert verdict["resourceGroupId"] == ["maintenance"], verdict
             assert verdict["nativeVerdict"] == "accepted", name
             assert _waits_in(service, call, eager=False) == ["maintenance"]
@@ -196,10 +202,10 @@ def test_every_procedure_that_executors_run_is_queued_as_distributed(tmp_path: P
 def _waits_in(service: Service, sql: str, *, eager: bool) -> list[str]:
     """The group of a statement that waits, or has ended."""
     headers = {"X-Presto-User": "ann", "X-Presto-Session": f"eager_plan_validation_enabled={str(eager).lower()}"}
-    page = httpx.post(f"{service.url}/v1/statement", content=sql, headers=headers).json()
+    page = httpx.post(f"{service.url}/v1/statement", content=sql, headers=headers, timeout=60).json()
     while page["stats"]["state"] not in ("QUEUED", "FINISHED", "FAILED"):
         page = _next(page)
     found: list[str] = service.get(f"/v1/query/{page['id']}")["resourceGroupId"]
     if "nextUri" in page:
-        httpx.delete(page["nextUri"])
+        httpx.delete(page["nextUri"], timeout=60)
     return found

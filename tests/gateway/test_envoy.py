@@ -73,7 +73,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < limit, log.read_text()
         try:
-            if httpx.get(url + "/v1/info").status_code == 200:
+            if httpx.get(url + "/v1/info", timeout=60).status_code == 200:
                 return
         except httpx.TransportError:
             pass
@@ -85,13 +85,13 @@ def test_a_client_sees_only_the_proxy(edge: str) -> None:
     cursor = prestodb.dbapi.connect(host=host, port=int(port), user="ann").cursor()
     cursor.execute("SELECT 1 + 1 AS two")
     assert cursor.fetchall() == [[2]]
-    first = httpx.post(edge + "/v1/statement", content="SELECT 1", headers=HEADERS).json()
+    first = httpx.post(edge + "/v1/statement", content="SELECT 1", headers=HEADERS, timeout=60).json()
     assert first["nextUri"].startswith(edge)
 
 
 def test_a_refused_statement_stops_at_the_proxy(edge: str, service: Service) -> None:
     before = len(service.get("/v1/query"))
-    response = httpx.post(edge + "/v1/statement", content="SELECT nope -- ä\nFROM nowhere", headers=HEADERS)
+    response = httpx.post(edge + "/v1/statement", content="SELECT nope -- ä\nFROM nowhere", headers=HEADERS, timeout=60)
     assert response.status_code == 403
     assert response.headers["x-procession-verdict"] == "refused"
     assert response.headers["x-procession-error"] == "SYNTAX_ERROR"
@@ -100,14 +100,14 @@ def test_a_refused_statement_stops_at_the_proxy(edge: str, service: Service) -> 
 
 def test_a_query_id_of_the_clients_own(edge: str) -> None:
     path = "/v1/statement/20260102_030405_00001_abcde?slug=x1"
-    assert httpx.put(edge + path, content="SELECT nope", headers=HEADERS).status_code == 403
-    assert httpx.put(edge + path, content="SELECT 1", headers=HEADERS).status_code == 200
+    assert httpx.put(edge + path, content="SELECT nope", headers=HEADERS, timeout=60).status_code == 403
+    assert httpx.put(edge + path, content="SELECT 1", headers=HEADERS, timeout=60).status_code == 200
 
 
 def test_the_session_counts(edge: str) -> None:
     prepared = HEADERS | {"X-Presto-Prepared-Statement": "p=SELECT+1"}
-    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=HEADERS).status_code == 403
-    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=prepared).status_code == 200
+    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=HEADERS, timeout=60).status_code == 403
+    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=prepared, timeout=60).status_code == 200
 
 
 def test_long_statements_pass(edge: str) -> None:
@@ -117,9 +117,9 @@ def test_long_statements_pass(edge: str) -> None:
 
 
 def test_other_requests_are_not_asked_about(edge: str) -> None:
-    assert httpx.get(edge + "/v1/statement").status_code == 405
-    assert httpx.get(edge + "/v1/query").status_code == 200
+    assert httpx.get(edge + "/v1/statement", timeout=60).status_code == 405
+    assert httpx.get(edge + "/v1/query", timeout=60).status_code == 200
 
 
 def test_without_a_user_nobody_is_let_in(edge: str) -> None:
-    assert httpx.post(edge + "/v1/statement", content="SELECT 1").status_code == 403
+    assert httpx.post(edge + "/v1/statement", content="SELECT 1", timeout=60).status_code == 403

@@ -113,7 +113,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], home: Path) -> None:
         assert process.poll() is None, logs
         assert time.monotonic() < limit, logs
         try:
-            assert httpx.get(url + "/healthz").status_code == 200
+            assert httpx.get(url + "/healthz", timeout=60).status_code == 200
         except httpx.TransportError:
             time.sleep(0.05)
         else:
@@ -125,53 +125,53 @@ def test_a_client_sees_only_the_proxy(edge: str) -> None:
     cursor = prestodb.dbapi.connect(host=host, port=int(port), user="ann").cursor()
     cursor.execute("SELECT 1 + 1 AS two")
     assert cursor.fetchall() == [[2]]
-    first = httpx.post(edge + "/v1/statement", content="SELECT 1", headers=HEADERS).json()
+    first = httpx.post(edge + "/v1/statement", content="SELECT 1", headers=HEADERS, timeout=60).json()
     assert first["nextUri"].startswith(edge)
 
 
 def test_a_refused_statement_goes_to_the_other_cluster(edge: str, fallback: Fallback) -> None:
     statement = "SELECT nope -- ä\nFROM nowhere"
-    response = httpx.post(edge + "/v1/statement", content=statement, headers=HEADERS)
+    response = httpx.post(edge + "/v1/statement", content=statement, headers=HEADERS, timeout=60)
     assert response.status_code == 307
     assert response.headers["location"] == f"http://127.0.0.1:{fallback.server_port}/v1/statement"
-    httpx.post(edge + "/v1/statement", content=statement, headers=HEADERS, follow_redirects=True)
+    httpx.post(edge + "/v1/statement", content=statement, headers=HEADERS, follow_redirects=True, timeout=60)
     assert fallback.statements == [("ann", statement)]
 
 
 def test_a_query_id_of_the_clients_own(edge: str) -> None:
     path = "/v1/statement/20260102_030405_00001_abcde?slug=x1"
-    assert httpx.put(edge + path, content="SELECT nope", headers=HEADERS).status_code == 307
-    assert httpx.put(edge + path, content="SELECT 1", headers=HEADERS).status_code == 200
+    assert httpx.put(edge + path, content="SELECT nope", headers=HEADERS, timeout=60).status_code == 307
+    assert httpx.put(edge + path, content="SELECT 1", headers=HEADERS, timeout=60).status_code == 200
 
 
 def test_the_session_counts(edge: str) -> None:
     """The same text is refused or accepted by the session's prepared statements."""
     prepared = HEADERS | {"X-Presto-Prepared-Statement": "p=SELECT+1"}
-    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=HEADERS).status_code == 307
-    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=prepared).status_code == 200
+    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=HEADERS, timeout=60).status_code == 307
+    assert httpx.post(edge + "/v1/statement", content="EXECUTE p", headers=prepared, timeout=60).status_code == 200
 
 
 def test_long_statements_pass(edge: str) -> None:
     statement = f"SELECT length('{'x' * 900_000}')"
-    assert httpx.post(edge + "/v1/statement", content=statement, headers=HEADERS).status_code == 200
+    assert httpx.post(edge + "/v1/statement", content=statement, headers=HEADERS, timeout=60).status_code == 200
 
 
 def test_what_nobody_can_judge_is_the_coordinators_to_answer(edge: str) -> None:
-    nobody = httpx.post(edge + "/v1/statement", content="SELECT 1")
+    nobody = httpx.post(edge + "/v1/statement", content="SELECT 1", timeout=60)
     assert (nobody.status_code, nobody.text) == (400, "User must be set")
-    assert httpx.get(edge + "/v1/statement").status_code == 405
-    assert httpx.get(edge + "/_precheck").status_code == 404
+    assert httpx.get(edge + "/v1/statement", timeout=60).status_code == 405
+    assert httpx.get(edge + "/_precheck", timeout=60).status_code == 404
 
 
 def test_health_follows_the_coordinators_state(edge: str) -> None:
     def put(state: str) -> None:
         headers = {"Content-Type": "application/json"}
-        httpx.put(edge + "/v1/info/state", content=f'"{state}"', headers=headers).raise_for_status()
+        httpx.put(edge + "/v1/info/state", content=f'"{state}"', headers=headers, timeout=60).raise_for_status()
 
     put("INACTIVE")
     try:
-        assert httpx.get(edge + "/healthz").status_code == 404
-        assert httpx.get(edge + "/v1/info").json()["starting"] is False
+        assert httpx.get(edge + "/healthz", timeout=60).status_code == 404
+        assert httpx.get(edge + "/v1/info", timeout=60).json()["starting"] is False
     finally:
         put("ACTIVE")
-    assert httpx.get(edge + "/healthz").status_code == 200
+    assert httpx.get(edge + "/healthz", timeout=60).status_code == 200

@@ -110,14 +110,16 @@ def test_wrong_questions_are_refused(quiet_service: Service) -> None:
         ("page=nonsense", "Invalid page"),
         ("from=yesterday", "ISO 8601"),
     ):
-        answer = httpx.get(f"{quiet_service.url}/v1/history?{query}")
+        answer = httpx.get(f"{quiet_service.url}/v1/history?{query}", timeout=60)
         assert (answer.status_code, problem in answer.text) == (400, True), answer.text
-    assert httpx.get(f"{quiet_service.url}/v1/history/nobody").status_code == 404
-    assert httpx.get(f"{quiet_service.url}/v1/history?user=%27%20OR%201%3D1%20--&table=%00").json() == {"queries": []}
+    assert httpx.get(f"{quiet_service.url}/v1/history/nobody", timeout=60).status_code == 404
+    assert httpx.get(f"{quiet_service.url}/v1/history?user=%27%20OR%201%3D1%20--&table=%00", timeout=60).json() == {
+        "queries": []
+    }
 
 
 def test_delivery_is_counted(quiet_service: Service) -> None:
-    lines = httpx.get(f"{quiet_service.url}/metrics").text.splitlines()
+    lines = httpx.get(f"{quiet_service.url}/metrics", timeout=60).text.splitlines()
     dropped = [
         line for line in lines if line.startswith('procession_events_total{listener="history",outcome="dropped"}')
     ]
@@ -129,7 +131,7 @@ def test_a_statement_that_runs_is_listed_as_running(quiet_service: Service) -> N
     source = f"test-{uuid.uuid4().hex}"
     long = "SELECT count(*) FROM tpch.tiny.lineitem a, tpch.tiny.lineitem b WHERE a.comment < b.comment"
     headers = {"X-Presto-User": "tester", "X-Presto-Source": source}
-    answer = httpx.post(f"{quiet_service.url}/v1/statement", content=long, headers=headers).json()
+    answer = httpx.post(f"{quiet_service.url}/v1/statement", content=long, headers=headers, timeout=60).json()
     try:
         limit = time.monotonic() + 30
         while True:
@@ -144,6 +146,6 @@ def test_a_statement_that_runs_is_listed_as_running(quiet_service: Service) -> N
         rows = quiet_service.execute(f"SELECT state FROM system.history.queries WHERE source = '{source}'")
         assert rows == [["RUNNING"]]
     finally:
-        httpx.delete(answer["nextUri"], headers=headers)
+        httpx.delete(answer["nextUri"], headers=headers, timeout=60)
     (ended,) = settled(quiet_service, f"/v1/history?source={source}", 1)
     assert ended["state"] == "FAILED"

@@ -48,7 +48,7 @@ def test_every_statement_has_a_line(quiet_service: Service, sql: str, decision: 
 
 def test_metrics_tell_of_it(quiet_service: Service) -> None:
     quiet_service.execute("SELECT 1")
-    text = httpx.get(f"{quiet_service.url}/metrics").text
+    text = httpx.get(f"{quiet_service.url}/metrics", timeout=60).text
     assert "procession_audit_failing 0.0" in text
     assert "procession_audit_lost_lines_total 0.0" in text
 

@@ -157,10 +157,10 @@ def test_the_sidecar_of_up_answers_its_coordinator_alone(quiet_service: Service)
     ]
     command = sidecar.cmdline()
     url = "http://127.0.0.1:" + command[command.index("--port") + 1]
-    assert httpx.get(f"{url}/v1/info").status_code == 200
-    assert httpx.get(f"{url}/v1/functions").status_code == 401
-    assert httpx.post(f"{url}/v1/velox/plan", json={}).status_code == 401
-    assert httpx.put(f"{url}/v1/info/state", content='"SHUTTING_DOWN"').status_code == 401
+    assert httpx.get(f"{url}/v1/info", timeout=60).status_code == 200
+    assert httpx.get(f"{url}/v1/functions", timeout=60).status_code == 401
+    assert httpx.post(f"{url}/v1/velox/plan", json={}, timeout=60).status_code == 401
+    assert httpx.put(f"{url}/v1/info/state", content='"SHUTTING_DOWN"', timeout=60).status_code == 401
     plan = quiet_service.execute("EXPLAIN (TYPE NATIVE) SELECT count(*) FROM tpch.tiny.nation")
     assert "TableScan" in plan[0][0]
     secret = sidecar.environ()[SECRET_VARIABLE]
@@ -208,7 +208,7 @@ async def test_tls(tmp_path: Path) -> None:
                 await client.aclose()
             assert problem in told
         with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
-            httpx.get(url.replace("https", "http") + "/v1/info")
+            httpx.get(url.replace("https", "http") + "/v1/info", timeout=60)
     finally:
         process.terminate()
         await process.wait()

@@ -55,7 +55,7 @@ def test_no_text_that_others_see_holds_a_secret(service: Service, home: Path) ->
     assert any("'***'" in row[0] for row in listed)
     pages = [service.get("/v1/query"), listed, told]
     pages += [service.get(f"/v1/query/{query['queryId']}") for query in service.get("/v1/query")]
-    pages += [httpx.get(f"{service.url}/ui/").text, (home / "log").read_text()]
+    pages += [httpx.get(f"{service.url}/ui/", timeout=60).text, (home / "log").read_text()]
     for page in pages:
         assert OF_STATEMENT not in str(page)
         assert OF_CONFIGURATION not in str(page)
@@ -98,7 +98,7 @@ def test_what_others_see_of_statements_that_change_the_session(service: Service)
     pages += [
         service.get("/v1/queryState"),
         service.get("/v1/resourceGroupState/global"),
-        httpx.get(f"{service.url}/metrics").text,
+        httpx.get(f"{service.url}/metrics", timeout=60).text,
     ]
     assert OF_STATEMENT not in str(pages)
     assert OF_CONFIGURATION not in str(pages)

@@ -33,7 +33,7 @@ def service() -> Iterator[tuple[subprocess.Popen[str], str]]:
     found = re.search(r"http://\S+", process.stdout.readline())
     assert found
     limit = time.monotonic() + 60
-    while httpx.get(found[0] + "/v1/info").json()["starting"] or len(children(process.pid)) < 2:
+    while httpx.get(found[0] + "/v1/info", timeout=60).json()["starting"] or len(children(process.pid)) < 2:
         assert time.monotonic() < limit
         time.sleep(0.05)
     yield process, found[0]

@@ -264,7 +264,7 @@ def test_flags(body: bytes) -> None:
     process, url = start("--workers", "1", "--refusal-status", "422", "--no-compile-check")
     try:
         assert httpx.post(url + PLAN, content=b"{}", headers=HEADERS, timeout=20).status_code == 422
-        listed = httpx.get(url + "/v1/properties/session").json()
+        listed = httpx.get(url + "/v1/properties/session", timeout=60).json()
         assert next(p for p in listed if "compile_check" in p["name"])["defaultValue"] == "false"
         busy = subprocess.run(
             [sys.executable, "-m", "sidecar", "--port", url.rsplit(":", 1)[1]],
@@ -294,7 +294,7 @@ def gone(pid: int) -> bool:
 
 def test_no_child_outlives_the_service() -> None:
     process, url = start("--workers", "2")
-    wait_until(lambda: httpx.get(url + "/v1/info").json()["starting"] is False)
+    wait_until(lambda: httpx.get(url + "/v1/info", timeout=60).json()["starting"] is False)
     children = children_of(process.pid)
     assert len(children) == 2
     process.kill()

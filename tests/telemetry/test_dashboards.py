@@ -59,7 +59,7 @@ def served(quiet_service: Service) -> dict[str, set[str]]:
     with pytest.raises(Exception, match="mismatched"):
         quiet_service.execute("SELEC 1")
     found: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(httpx.get(f"{quiet_service.url}/metrics").text):
+    for family in text_string_to_metric_families(httpx.get(f"{quiet_service.url}/metrics", timeout=60).text):
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     return found
@@ -113,14 +113,14 @@ def test_gateways_ask_for_some_metrics_by_name(quiet_service: Service) -> None:
         "trino_node_name_CoordinatorNodeManager_ActiveNodeCount",
         "procession_events_total",
     ]
-    text = httpx.get(f"{quiet_service.url}/metrics", params={"name[]": names}).text
+    text = httpx.get(f"{quiet_service.url}/metrics", params={"name[]": names}, timeout=60).text
     found = {s.name for family in text_string_to_metric_families(text) for s in family.samples}
     assert found == set(names)
-    assert httpx.get(f"{quiet_service.url}/metrics", params={"name[]": "nothing"}).text.strip() == ""
+    assert httpx.get(f"{quiet_service.url}/metrics", params={"name[]": "nothing"}, timeout=60).text.strip() == ""
 
 
 def test_no_label_grows_without_bound(quiet_service: Service) -> None:
-    text = httpx.get(f"{quiet_service.url}/metrics").text
+    text = httpx.get(f"{quiet_service.url}/metrics", timeout=60).text
     assert "query_id" not in text
     users = re.findall(r'procession_resource_group_queries\{group="([^"]+)"', text)
     assert set(users) == {"global"}

@@ -48,7 +48,8 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Column {asked} of table {subject}, which cannot be read")
     found = scan_of(table, known, scan.table, tuple(names))
     if isinstance(found, str):
-        if foreign := unknown_to_spark(table):
+        times = ", ".join(times_of(table))
+        if foreign := unknown_to_spark(table) or (times and f"columns of type time ({times})"):
             message = f"Table {'.'.join(table.name())} cannot be read: {found}, and Spark knows no {foreign}"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
         return found

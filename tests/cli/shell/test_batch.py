@@ -60,8 +60,10 @@ def test_what_the_server_is_given(procession: Any, server: str) -> None:
     options = ("--user", "ada", "--source", "nightly", "--client-tags", "a,b", "--client-info", "why")
     done = procession("sql", server, *options, "--timezone", "Asia/Tokyo", "--variable", "word=it's", "-e", text)
     assert done.stdout == '"it\'s","Asia/Tokyo"\n', done.stderr
-    [query] = [q for q in httpx.get(f"{server}/v1/query").json() if "given" in q["query"] and "it''s" in q["query"]]
-    session = httpx.get(f"{server}/v1/query/{query['queryId']}").json()["session"]
+    [query] = [
+        q for q in httpx.get(f"{server}/v1/query", timeout=60).json() if "given" in q["query"] and "it''s" in q["query"]
+    ]
+    session = httpx.get(f"{server}/v1/query/{query['queryId']}", timeout=60).json()["session"]
     assert (session["user"], session["source"], session["clientInfo"]) == ("ada", "nightly", "why")
     assert sorted(session["clientTags"]) == ["a", "b"]
 

@@ -85,7 +85,7 @@ def test_a_change_and_an_address_do_not_steer_the_terminal(capsys: pytest.Captur
 def test_the_browser_opens_pages_over_https_alone(address: str) -> None:
     shown: list[str] = []
     challenge = f'Bearer x_redirect_server="{address}", x_token_server="https://h/token"'
-    with httpx.Client() as http, pytest.raises(LoginError, match="login page is not https"):
+    with httpx.Client(timeout=60) as http, pytest.raises(LoginError, match="login page is not https"):
         ExternalLogin(shown.append, seconds=0).answer(http, challenge)
     assert shown == []
 

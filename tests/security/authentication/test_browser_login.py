@@ -94,4 +94,4 @@ def test_who_is_not_let_in(secured: Secured) -> None:
             assert (answer.status_code, "set-cookie" in answer.headers) == (401, False), fields
             assert "www-authenticate" not in answer.headers
         assert "Log in at the provider" in client.get("/ui/login").text
-    assert httpx.get(f"{secured.plain}/ui/login", headers=PAGE).status_code == 403
+    assert httpx.get(f"{secured.plain}/ui/login", headers=PAGE, timeout=60).status_code == 403

@@ -143,7 +143,7 @@ def test_forwarded_headers_make_nothing_of_plain_http(secured: Secured) -> None:
         {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "X-Forwarded-For": "127.0.0.1"},
         {"Forwarded": "proto=https;host=evil.example"},
     ):
-        answer = httpx.get(f"{secured.plain}/v1/query", headers=lie | basic("alice", PASSWORD))
+        answer = httpx.get(f"{secured.plain}/v1/query", headers=lie | basic("alice", PASSWORD), timeout=60)
         assert (answer.status_code, answer.text) == (403, "Authentication over HTTP is not enabled")
     challenged = secured.get("/v1/query", headers={"X-Forwarded-Host": "evil.example"})
     assert "evil" not in str(challenged.headers)
@@ -169,7 +169,7 @@ def test_where_a_login_leads_is_fixed(secured: Secured) -> None:
         flags = answer.headers["set-cookie"]
         assert all(flag in flags for flag in ("__Host-", "HttpOnly", "Secure", "SameSite=lax", "Path=/"))
         assert "Domain" not in flags
-    with httpx.Client(verify=secured.context(), headers=page) as client:
+    with httpx.Client(verify=secured.context(), headers=page, timeout=60) as client:
         there = client.get(f"{secured.url}/ui/").headers["location"]
         back = client.get(there).headers["location"]
         first = client.get(back + "&next=https://evil.example")

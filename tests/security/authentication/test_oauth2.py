@@ -239,7 +239,7 @@ def test_what_strangers_may_send(secured: Secured) -> None:
         hashed = start.rpartition("/")[2]
         for path in ("token/x", f"token/{hashed}", "token/initiate/x", f"token/initiate/{login_id}", "nowhere"):
             assert client.get(f"{secured.url}/oauth2/{path}").status_code == 404
-    plain = httpx.get(start.replace(secured.url, secured.plain))
+    plain = httpx.get(start.replace(secured.url, secured.plain), timeout=60)
     assert (plain.status_code, plain.text) == (403, "Authentication over HTTP is not enabled")
 
 
@@ -299,7 +299,7 @@ def test_a_browser_goes_on_when_its_token_has_expired(secured: Secured) -> None:
     assert opened(cookie, "/v1/query").status_code == 200
     assert secured.get("/v1/query", headers={"Cookie": f"{COOKIE}={new}"}).status_code == 200
     posted = httpx.post(
-        f"{secured.url}/v1/statement", content="SELECT 1", verify=secured.context(), cookies={COOKIE: new}
+        f"{secured.url}/v1/statement", content="SELECT 1", verify=secured.context(), cookies={COOKIE: new}, timeout=60
     )
     assert posted.status_code == 401, "it opens pages and nothing else"
 
@@ -329,4 +329,4 @@ def test_cookies_that_are_not_good(secured: Secured) -> None:
         refused = other.get(back)
         assert (refused.status_code, "belongs to another browser" in refused.text) == (400, True)
         assert not other.cookies
-    assert httpx.get(f"{secured.plain}/ui/", headers=PAGE).status_code == 403
+    assert httpx.get(f"{secured.plain}/ui/", headers=PAGE, timeout=60).status_code == 403

@@ -129,10 +129,10 @@ def test_challenges_are_lines_of_their_own(secured: Secured) -> None:
 
 def test_plain_http_takes_nobody_but_says_how_it_is(secured: Secured) -> None:
     for headers in ({}, basic("alice", PASSWORD), {"X-Forwarded-Proto": "https"} | basic("alice", PASSWORD)):
-        refused = httpx.get(f"{secured.plain}/v1/query", headers=headers)
+        refused = httpx.get(f"{secured.plain}/v1/query", headers=headers, timeout=60)
         assert (refused.status_code, refused.text) == (403, "Authentication over HTTP is not enabled")
     for path in ("/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/status"):
-        assert httpx.get(secured.plain + path).status_code == 200
+        assert httpx.get(secured.plain + path, timeout=60).status_code == 200
         assert secured.get(path).status_code == 200
 
 

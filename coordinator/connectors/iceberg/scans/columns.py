@@ -132,7 +132,7 @@ def readable(type_: IcebergType, *, nested: bool = False) -> bool:
         case _:
             if is_spatial(type_) or is_variant(type_):
                 return True
-            return isinstance(type_, (*PLAIN_TYPES, TimestampNanoType) if nested else (*_PLAIN, *_AS_OTHERS))
+            return isinstance(type_, (*PLAIN_TYPES, TimeType, TimestampNanoType) if nested else (*_PLAIN, *_AS_OTHERS))
 
 
 def _leaves(number: int, type_: IcebergType) -> Iterator[int]:

@@ -22,16 +22,17 @@ from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID, own_snapshots
 from coordinator.connectors.iceberg.spark_sql import quoted_path
-from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
+from coordinator.connectors.iceberg.tables.own_rows import Place, write_own
 from coordinator.connectors.iceberg.tables.replacing import REPLACED, replaced_table, replacement
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.wide import write_options
 from coordinator.connectors.iceberg.tables.write_audit import Audited
+from coordinator.connectors.iceberg.tables.written_types import check_types
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -59,6 +60,10 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
     if write.creation is not None and not write.creation.replaces:
         return _create_and_fill(catalog, write, write.creation, context)
+    if context.rows is not None:
+        table, branch, audited = _target(catalog, write, context)
+        write_own(catalog, Place(table, branch, audited), write, context.rows, context)
+        return _rows(catalog.open(write.schema, table.name()[-1]), write, context)
     if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
         deleted = _deleted_by_metadata(catalog, write, context)
         if deleted is not None:
@@ -129,13 +134,17 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     create(catalog, new, write.schema, name, write.table)
     try:
         table = catalog.open(write.schema, name)
-        _check_types(table, write)
+        if context.rows is None:
+            check_types(table, write)
         upgrade(catalog, write.schema, name, new, context.run)
         if not write.no_rows:
             # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
             own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()
-            with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
-                _run(_text(write, table, (name,)), write, context, write_id)
+            if context.rows is not None:
+                write_own(catalog, Place(table), write, context.rows, context)
+            else:
+                with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
+                    _run(_text(write, table, (name,)), write, context, write_id)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:
@@ -145,7 +154,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
 
 
 def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> None:
-    _check_types(table, write)
+    check_types(table, write)
     if not write.by_position:
         return
     _check_unchanged(head, write)
@@ -194,20 +203,6 @@ def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> 
             # What was changed already would be changed twice.
             raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=write.kind == "DELETE")
         parent = between.parent_snapshot_id
-
-
-def _check_types(table: Table, write: TableWrite) -> None:
-    """Spark's Iceberg has no type for times of day; raises NOT_SUPPORTED with the columns that hold some."""
-    what = "delete some of the rows of a file of" if write.kind == "DELETE" else f"{write.kind.lower()} rows of"
-    if foreign := unknown_to_spark(table):
-        message = f"Cannot {what} table {write.schema}.{write.table}: Spark knows no {foreign}"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-    times = times_of(table)
-    if not times:
-        return
-    names = ", ".join(times)
-    message = f"Cannot {what} table {write.schema}.{write.table}: Spark cannot write columns of type time ({names})"
-    raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
 @contextmanager

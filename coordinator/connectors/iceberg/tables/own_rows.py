@@ -1,0 +1,134 @@
+"""Rows of tables that Spark does not load, as those with times of day: an engine computes them, and PyIceberg writes
+them in this process. One append holds all of them; the names of the files hold the write's id, as Spark's do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import pyarrow as pa
+from pyiceberg.exceptions import ValidationException
+from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Operation
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.snapshots.cherry_pick import STAGED
+from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
+from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
+from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
+from coordinator.connectors.iceberg.tables.open_writes import open_write
+from coordinator.connectors.iceberg.tables.stored_columns import stored_batch
+from coordinator.connectors.iceberg.tables.write_audit import Audited
+from coordinator.connectors.iceberg.tables.written_types import check_foreign
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
+
+_PART_BYTES = 64 << 20
+"""Of rows in memory: each part becomes a file a partition, or several by the table's target size."""
+_PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where rows go: a branch of the table or, with ``audited.wap_id``, a snapshot that nobody reads yet."""
+
+    table: Table
+    branch: str | None = None
+    audited: Audited = field(default_factory=Audited)
+
+
+def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> None:
+    """Whatever ``rows`` computes, whose columns are those of the table in its order; no snapshot where there are none.
+
+    Raises ProcessionError: nothing was committed, unless it says otherwise, and what was written is removed.
+    """
+    table = place.table
+    check_foreign(table, write)
+    _check_format(table)
+    context.procedure.check_cancelled()
+    write_id = str(uuid.uuid4())
+    head = table.snapshot_by_name(place.branch or MAIN_BRANCH)
+    base = None if head is None else head.snapshot_id
+    outcome = AppendOutcome(catalog, write.schema, table, write_id, context.query_id, base)
+    with (
+        catalog.late_writes.recorded(open_write(write_id, write.schema, table), outcome.is_settled),
+        mapped(f"{write.schema}.{write.table}"),
+    ):
+        batches = (cast(pa.RecordBatch, batch) for batch in rows())
+        files = list(_files(table, batches, write_id, context))
+        context.procedure.check_cancelled()
+        if files:
+            _commit(place, files, context.query_id, outcome)
+
+
+def _check_format(table: Table) -> None:
+    file_format = table.properties.get("write.format.default", _PARQUET)
+    if file_format.lower() != _PARQUET:
+        message = f"Cannot insert rows of table {'.'.join(table.name())}: its files are to be {file_format}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _files(table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context: WriteContext) -> Iterator[DataFile]:
+    schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
+    numbers = itertools.count()
+    for part in _parts(rows, schema):
+        context.procedure.check_cancelled()
+        for file in _dataframe_to_data_files(table.metadata, part, table.io, uuid.UUID(write_id), numbers):
+            file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
+            yield file
+
+
+def _parts(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in rows:
+        if not batch.num_rows:
+            continue
+        made = stored_batch(batch, schema)
+        _check_not_null(made, schema)
+        held.append(made)
+        size += made.nbytes
+        if size >= _PART_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _check_not_null(batch: pa.RecordBatch, schema: pa.Schema) -> None:
+    for kept, column in zip(schema, batch.columns, strict=True):
+        if not kept.nullable and column.null_count:
+            message = f"NULL value not allowed for NOT NULL column: {kept.name}"
+            raise ProcessionError(ErrorCode.CONSTRAINT_VIOLATION, message)
+
+
+def _commit(place: Place, files: list[DataFile], query_id: str, outcome: AppendOutcome) -> None:
+    written, spec = place.table.schema().fields, place.table.spec()
+
+    def check(newest: TableMetadata) -> None:
+        """The files were written for these columns and partitions; new ones beside them are NULL."""
+        known = {column.field_id: column.field_type for column in newest.schema().fields}
+        kept = all(known.get(column.field_id) == column.field_type for column in written)
+        if not kept or newest.specs().get(spec.spec_id) != spec:
+            raise ValidationException("columns or partitions of the table were changed meanwhile")
+
+    properties: Mapping[str, str] = {QUERY_ID: query_id, "engine-name": "procession"}
+    branch: str | None = place.branch or MAIN_BRANCH
+    if place.audited.wap_id is not None:
+        branch, properties = None, {**properties, STAGED: place.audited.wap_id}
+
+    def stage(table: Table) -> Transaction:
+        transaction = table.transaction()
+        EditFiles(transaction, Operation.APPEND, added=files, check=check, properties=properties, branch=branch).stage()
+        return transaction
+
+    outcome.commit(stage)
