@@ -303,12 +303,17 @@ class Executor:
         else:
             asked_before(does.changes).change(work.change, self._context(work.catalog, execution))
 
+    def _rows_of_write(self, work: WriteRows, execution: Execution) -> Iterator[pa.RecordBatch]:
+        assert work.rows is not None
+        query, columns = work.rows
+        execution.ran_on("coordinator", "its rows are few" if work.write.after else "Spark cannot write them")
+        yield from self._execute(PlannedStatement("SELECT", columns, query), execution)
+
     def _write(self, work: WriteRows, execution: Execution) -> int:
         write = work.write
         rows_of: Callable[[], Iterator[pa.RecordBatch]] | None = None
         if work.rows is not None:
-            query, columns = work.rows
-            rows_of = partial(self._execute, PlannedStatement("SELECT", columns, query), execution)
+            rows_of = partial(self._rows_of_write, work, execution)
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
             def run(

@@ -19,7 +19,7 @@ from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json, stored_json
 from coordinator.unparser.trees import column, name
-from coordinator.vocabulary.planned_statement import Column, WriteRows
+from coordinator.vocabulary.planned_statement import Column, ReturnRows, RunLocally, RunOnSpark, SelectRows, WriteRows
 from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableScanNode, TableWriterNode, ValuesNode
@@ -68,7 +68,8 @@ def write_work(
         return WriteRows(replace(planned.write, before="MERGE INTO", after=after), inputs)
     before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
     write = replace(planned.write, before=before, after=f"({columns}) {sql}")
-    return WriteRows(write, inputs)
+    few = own and limits.engine != "spark" and _is_small(writer.source)
+    return WriteRows(write, inputs, _query(writer, relation_of, limits) if few else None)
 
 
 def _may_be_own(writer: TableWriterNode, relation_of: RelationOf) -> bool:
@@ -84,13 +85,19 @@ def _holds_time(type_: Type) -> bool:
 
 
 def _own_rows(write: TableWrite, writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits) -> WriteRows:
-    """The query alone, on whichever engine suits it, where Spark cannot compute or write its rows."""
+    """Without a statement for Spark, which cannot compute or write its rows."""
+    return WriteRows(replace(write, before="INSERT INTO"), rows=_query(writer, relation_of, limits))
+
+
+def _query(
+    writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits
+) -> tuple[ReturnRows | RunLocally | RunOnSpark | SelectRows, tuple[Column, ...]]:
+    """What is written, on whichever engine suits it."""
     query = OutputNode(
         id=writer.id, source=writer.source, columnNames=writer.columnNames, outputVariables=writer.columns
     )
     columns = tuple(Column(n, v.type) for n, v in zip(writer.columnNames, writer.columns, strict=True))
-    work = constant_rows(query) or work_of(query, relation_of, limits)
-    return WriteRows(replace(write, before="INSERT INTO"), rows=(work, columns))
+    return constant_rows(query) or work_of(query, relation_of, limits), columns
 
 
 def _named(sql: str, writer: TableWriterNode) -> str:

@@ -266,7 +266,8 @@ class ManageCatalog:
 class WriteRows:
     """A write through the engine; ``inputs`` are what it reads beside tables of Spark's catalogs.
 
-    ``rows`` is the query whose rows the connector writes by itself, with its columns, where Spark cannot write them.
+    ``rows`` is the query whose rows the connector may write by itself, with its columns: where Spark cannot, and has no
+    statement, and where they are few.
     """
 
     write: TableWrite

@@ -77,7 +77,8 @@ class WriteContext:
 
     ``new_write_id`` gives a new id for the names of a write's files, or None where the engine names them as it likes.
     ``end_write`` tells whether the write of that id, which failed, commits nothing from now on; False: ask again.
-    ``rows`` computes what is to be inserted, where the connector writes it: batches of all visible columns in order.
+    ``rows`` computes what is to be inserted, where the connector may write it: batches of all visible columns in order.
+    Where the write has a text for the engine, ``rows`` are few, and who writes them is the connector's choice.
     """
 
     procedure: ProcedureContext

@@ -18,7 +18,7 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from tests.e2e.service import Service
+from tests.e2e.service import Service, start_service, write_etc
 from tests.e2e.test_stored_types import content, create, failure, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -221,3 +221,59 @@ def test_times_beside_what_the_embedded_engine_cannot_read_are_refused_by_name(s
     said = failure(service, "SELECT nested.a FROM iceberg.db.own_nested")
     assert said.startswith("NOT_SUPPORTED: Table db.own_nested cannot be read: column nested is of type struct<")
     assert said.endswith("and Spark knows no columns of type time (at, nested.a, nested.m.value)")
+
+
+PLAIN = """(BIGINT '1', 'a', TIMESTAMP '2024-02-29 12:00:00.123', TIMESTAMP '2024-07-01 00:00:00 Europe/Berlin', DATE
+    '2024-02-29', DECIMAL '12.34', UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59', X'00FF', REAL '1.5', nan(), true,
+    SMALLINT '7', ARRAY['x', NULL], MAP(ARRAY['a'], ARRAY[TIMESTAMP '0999-01-01 00:00:00']),
+    CAST(ROW(DECIMAL '0.1', 'x') AS ROW(d decimal(3,2), name varchar))),
+    (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -infinity(), NULL, NULL, NULL, NULL, NULL)"""
+COLUMNS = """id bigint, name varchar, moment timestamp, instant timestamp with time zone, day date, price decimal(12,3),
+    key uuid, bytes varbinary, ratio real, x double, flag boolean, small smallint, list array(varchar),
+    named map(varchar, timestamp), nested row(d decimal(3,2), name varchar)"""
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_few_rows_are_as_spark_writes_them(service: Service, version: str) -> None:
+    service.lake().create_namespace_if_not_exists("db")
+    written = {}
+    for engine in ("AUTO", "SPARK"):
+        name = f"iceberg.db.own_few_{engine.lower()}_{version}"
+        properties = f"WITH (\"format-version\" = '{version}', partitioning = ARRAY['bucket(id, 3)', 'day'])"
+        service.execute(f"CREATE TABLE {name} ({COLUMNS}) {properties}")
+        insert = f"INSERT INTO {name} VALUES {PLAIN}"
+        assert service.execute(insert, session_properties={"engine": engine}) == [[2]]
+        written[engine] = [
+            service.execute(f"SELECT * FROM {name} ORDER BY id", session_properties={"engine": reader})
+            for reader in ENGINES
+        ]
+        files = service.execute(f'SELECT count(*), sum(record_count) FROM iceberg.db."{name.split(".")[-1]}$files"')
+        assert files == [[2, 2]]
+    assert repr(written["AUTO"]) == repr(written["SPARK"])
+
+
+def test_few_rows_need_no_spark(tmp_path: Path) -> None:
+    """A service whose Spark has not been started, and is not for them."""
+    service = start_service(write_etc(tmp_path / "etc", spark=False), tmp_path / "data", tmp_path / "log")
+    try:
+        service.execute("CREATE SCHEMA iceberg.db")
+        service.execute("CREATE TABLE iceberg.db.t (id bigint NOT NULL, name varchar)")
+        assert service.execute("INSERT INTO iceberg.db.t VALUES (1, 'a'), (2, 'b')") == [[2]]
+        assert service.execute("INSERT INTO iceberg.db.t (id) VALUES 3") == [[1]]
+        assert service.execute("CREATE TABLE iceberg.db.made AS SELECT * FROM (VALUES (1, 'x')) v (a, b)") == [[1]]
+        null = failure(service, "INSERT INTO iceberg.db.t VALUES (4, 'd'), (NULL, 'x')")
+        assert null == "CONSTRAINT_VIOLATION: NULL value not allowed for NOT NULL column: id"
+        assert service.execute("SELECT count(*), count(name), sum(id) FROM iceberg.db.t") == [[3, 2, 6]]
+        assert service.get("/v1/status")["spark"]["state"] == "NOT_STARTED"
+    finally:
+        service.stop()
+
+
+def test_some_tables_are_left_to_spark(service: Service) -> None:
+    service.lake().create_namespace_if_not_exists("db")
+    service.execute("CREATE TABLE iceberg.db.own_sorted (id bigint) WITH (sorted_by = ARRAY['id'])")
+    service.execute("CREATE TABLE iceberg.db.own_orc (id bigint) WITH (format = 'ORC')")
+    for name in ("own_sorted", "own_orc"):
+        assert service.execute(f"INSERT INTO iceberg.db.{name} VALUES 2, 1") == [[2]]
+        (file,) = files_of(service.lake().load_table(f"db.{name}"))
+        assert re.search(r"-\d{5}\.(parquet|orc)$", file), "as Spark names them"

@@ -160,3 +160,45 @@ def test_quiet_time_is_the_catalogs(held: Held) -> None:
     snapshots = held.lake.table("t").snapshots()
     assert files(held.lake) == 2
     assert not any(FENCE in snapshot.summary.additional_properties for snapshot in snapshots)
+
+
+def test_few_rows_that_cannot_be_written_here_are_left_to_spark(lake: Any) -> None:
+    lake.create("t", [numbers(0)])
+    asked = []
+
+    def run(sql: str, *_: object) -> Any:
+        asked.append(sql)
+        raise ProcessionError(ErrorCode.NO_NODES_AVAILABLE, "there is no Spark")
+
+    odd = pa.record_batch({"id": ["no number"], "name": ["x"], "x": [1.0]})
+    write = TableWrite("lab", "db", "t", "INSERT", "INSERT INTO", "(id, name, x) SELECT 1, 'x', 1.0")
+    with pytest.raises(ProcessionError, match="there is no Spark"):
+        lake.connector.write(write, WriteContext(lake.context(), run, rows=lambda: iter([odd])))
+    assert asked == ["INSERT INTO `lab`.`db`.`t` (id, name, x) SELECT 1, 'x', 1.0"]
+    write = replace(write, after="")
+    with pytest.raises(ProcessionError, match=r"Rows of table db\.t cannot be written: ") as failed:
+        lake.connector.write(write, WriteContext(lake.context(), run, rows=lambda: iter([odd])))
+    assert (failed.value.code, len(asked)) == (ErrorCode.NOT_SUPPORTED, 1)
+    assert (len(lake.rows("t")), files(lake)) == (50, 1)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"write.parquet.bloom-filter-enabled.column.id": "true"},
+        {"write.format.default": "avro"},
+        {"encryption.key-id": "k"},
+    ],
+)
+def test_few_rows_of_special_tables_are_left_to_spark(lake: Any, properties: dict[str, str]) -> None:
+    table = lake.create("t", [numbers(0)])
+    with table.transaction() as change:
+        change.set_properties(properties)
+
+    def run(sql: str, *_: object) -> Any:
+        raise ProcessionError(ErrorCode.NO_NODES_AVAILABLE, "there is no Spark")
+
+    write = TableWrite("lab", "db", "t", "INSERT", "INSERT INTO", "(id) SELECT 1")
+    with pytest.raises(ProcessionError, match="there is no Spark"):
+        lake.connector.write(write, WriteContext(lake.context(), run, rows=lambda: iter(numbers(500).to_batches())))
+    assert files(lake) == 1

@@ -5,6 +5,7 @@ them in this process. One append holds all of them; the names of the files hold 
 from __future__ import annotations
 
 import itertools
+import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import pyarrow as pa
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
 from pyiceberg.manifest import DataFile
+from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -24,6 +26,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.snapshots.cherry_pick import STAGED
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
+from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.stored_columns import stored_batch
@@ -35,6 +38,11 @@ from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
 _PART_BYTES = 64 << 20
 """Of rows in memory: each part becomes a file a partition, or several by the table's target size."""
 _PARQUET = "parquet"
+_OF_SPARK = ("write.location-provider.", "write.parquet.bloom-filter-", "encryption.")
+"""Properties by which Spark writes, and PyIceberg does not."""
+_NOT_WRITTEN = (pa.ArrowException, ValueError, TypeError, ArithmeticError, NotImplementedError, LookupError)
+"""What types and values beyond PyIceberg's come to, such as years that Python's dates have not."""
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +54,46 @@ class Place:
     audited: Audited = field(default_factory=Audited)
 
 
-def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> None:
+class _NotHereError(ProcessionError):
+    """Of rows that PyIceberg cannot write; nothing was committed."""
+
+
+def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> bool:
     """Whatever ``rows`` computes, whose columns are those of the table in its order; no snapshot where there are none.
 
-    Raises ProcessionError: nothing was committed, unless it says otherwise, and what was written is removed.
+    False, and nothing is written, where Spark can do it and the table or the rows are better left to it. Raises
+    ProcessionError: nothing was committed, unless it says otherwise, and what was written is removed.
     """
+    if not write.after:
+        check_foreign(place.table, write)
+        _check_format(place.table)
+    elif not _suits(place.table):
+        return False
+    try:
+        _write(catalog, place, write, rows, context)
+    except _NotHereError as error:
+        if not write.after:
+            raise
+        _LOG.info("%s: Spark writes its rows: %s", context.query_id, error.message)
+        return False
+    return True
+
+
+def _suits(table: Table) -> bool:
+    """Whether what Spark would make of few rows is what PyIceberg makes of them."""
+    properties = table.properties
+    plain = properties.get("write.format.default", _PARQUET).lower() == _PARQUET and not unknown_to_spark(table)
+    special = any(name.startswith(_OF_SPARK) for name in properties)
+    required = any(f.required for n, f in index_by_id(table.schema()).items() if n not in _top(table))
+    return plain and not special and not required and table.sort_order().is_unsorted
+
+
+def _top(table: Table) -> set[int]:
+    return {column.field_id for column in table.schema().fields}
+
+
+def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> None:
     table = place.table
-    check_foreign(table, write)
-    _check_format(table)
     context.procedure.check_cancelled()
     write_id = str(uuid.uuid4())
     head = table.snapshot_by_name(place.branch or MAIN_BRANCH)
@@ -78,13 +118,17 @@ def _check_format(table: Table) -> None:
 
 
 def _files(table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context: WriteContext) -> Iterator[DataFile]:
-    schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
     numbers = itertools.count()
-    for part in _parts(rows, schema):
-        context.procedure.check_cancelled()
-        for file in _dataframe_to_data_files(table.metadata, part, table.io, uuid.UUID(write_id), numbers):
-            file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
-            yield file
+    try:
+        schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
+        for part in _parts(rows, schema):
+            context.procedure.check_cancelled()
+            for file in _dataframe_to_data_files(table.metadata, part, table.io, uuid.UUID(write_id), numbers):
+                file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
+                yield file
+    except _NOT_WRITTEN as error:
+        message = f"Rows of table {'.'.join(table.name())} cannot be written: {error}"
+        raise _NotHereError(ErrorCode.NOT_SUPPORTED, message) from error
 
 
 def _parts(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -61,9 +61,9 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     if write.creation is not None and not write.creation.replaces:
         return _create_and_fill(catalog, write, write.creation, context)
     if context.rows is not None:
-        table, branch, audited = _target(catalog, write, context)
-        write_own(catalog, Place(table, branch, audited), write, context.rows, context)
-        return _rows(catalog.open(write.schema, table.name()[-1]), write, context)
+        place = Place(*_target(catalog, write, context))
+        if write_own(catalog, place, write, context.rows, context):
+            return _rows(catalog.open(write.schema, place.table.name()[-1]), write, context)
     if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
         deleted = _deleted_by_metadata(catalog, write, context)
         if deleted is not None:
@@ -134,15 +134,14 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     create(catalog, new, write.schema, name, write.table)
     try:
         table = catalog.open(write.schema, name)
-        if context.rows is None:
+        if write.after:
             check_types(table, write)
         upgrade(catalog, write.schema, name, new, context.run)
         if not write.no_rows:
             # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
             own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()
-            if context.rows is not None:
-                write_own(catalog, Place(table), write, context.rows, context)
-            else:
+            done = context.rows is not None and write_own(catalog, Place(table), write, context.rows, context)
+            if not done:
                 with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
                     _run(_text(write, table, (name,)), write, context, write_id)
         context.procedure.check_cancelled()
