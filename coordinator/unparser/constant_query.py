@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 from msgspec.structs import replace
 
-from coordinator.expressions.builders import typed, value_of
+from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.folding import NotConstantError
+from coordinator.expressions.types import length_of
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.date_texts import shown_timestamp
 from coordinator.kernels.functions.program import Program
@@ -23,7 +24,7 @@ from coordinator.unparser.programs import constant_program
 from coordinator.values.arrow_types import rows_to_batch
 from coordinator.vocabulary.planned_statement import Column, ReturnRows
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import FilterNode, LimitNode, OutputNode, PlanNode, ProjectNode, ValuesNode
 from shared.plan.traversal import variable_of_key
 from shared.plan.types import Type
@@ -106,7 +107,24 @@ def _put_in(expression: RowExpression, row: Row) -> RowExpression:
             return expression
 
 
+_CAST = f"{NAMESPACE}$operator$cast"
+_WHOLE = {"tinyint": 1, "smallint": 2, "integer": 4, "bigint": 8}
+
+
+def _widened(node: RowExpression) -> Constant | None:
+    """The literal of a cast that changes no value, as those of VALUES to the columns of a table mostly are."""
+    if not isinstance(node, Call) or not isinstance(node.functionHandle, StaticFunctionHandle):
+        return None
+    if node.functionHandle.signature.name != _CAST or not isinstance(node.arguments[0], Constant):
+        return None
+    source, target = typed(node.arguments[0]), typed(node)
+    texts = source.base == target.base == "varchar" and length_of(target) >= length_of(source)
+    whole = _WHOLE.get(source.base, 9) <= _WHOLE.get(target.base, 0)
+    return node.arguments[0] if texts or whole else None
+
+
 def _value(expression: RowExpression) -> object:
+    expression = _widened(expression) or expression
     if isinstance(expression, Constant):
         return value_of(expression)
     program = constant_program(expression)
