@@ -125,7 +125,7 @@ def _read(value_block: str, type_text: str) -> object:
     return values[0]
 
 
-_read_again = lru_cache(1024)(_read)
+_read_again = lru_cache(16_384)(_read)
 
 
 # Physical values and blocks
