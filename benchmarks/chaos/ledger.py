@@ -62,10 +62,11 @@ DELETERS = "de1e7e00-0000-4000-8000"
 """What the names of the deleter's files hold."""
 STRAY = "stray-"
 """How files are called that a round leaves for a call to remove."""
-_OF_THE_WRITERS = re.compile(
-    rf"/\d{{5}}-\d+-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.parquet$|{DELETERS}|/{STRAY}"
-)
+_OTHERS = rf"{DELETERS}|/{STRAY}"
+_OF_THE_WRITERS = re.compile(rf"/\d{{5}}-\d+-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.parquet$|{_OTHERS}")
 """As PyIceberg names files: a full disk leaves those that it was about to commit."""
+_OF_NO_APPENDER = re.compile(_OTHERS)
+"""Where nobody appends beside it: the service names the few rows that it writes itself as PyIceberg does."""
 
 
 def ids_of(table: Table) -> Counter[int]:
@@ -97,14 +98,15 @@ def files_under(table: Table, inside: str) -> set[str]:
     return {plain(file.location) for file in files if not file.location.endswith(".crc")}
 
 
-def orphans(table: Table) -> tuple[str, ...]:
+def orphans(table: Table, *, appended: bool) -> tuple[str, ...]:
     """Data files that nothing names; what the writers beside left, and of metadata, is not ours."""
+    others = _OF_THE_WRITERS if appended else _OF_NO_APPENDER
     there = files_under(table, "data")
-    return tuple(sorted(file for file in there - named(table) if not _OF_THE_WRITERS.search(file)))
+    return tuple(sorted(file for file in there - named(table) if not others.search(file)))
 
 
-def judge(table: Table, ledger: Ledger) -> Verdict:
-    """The table beside its ledger."""
+def judge(table: Table, ledger: Ledger, *, appended: bool = True) -> Verdict:
+    """The table beside its ledger; ``appended``: PyIceberg added rows beside the operation."""
     there = ids_of(table)
     possible: set[int] = set()
     parts = 0
@@ -115,4 +117,4 @@ def judge(table: Table, ledger: Ledger) -> Verdict:
     lost = len(ledger.promised - there.keys())
     strange = len(there.keys() - ledger.promised - possible)
     twice = sum(1 for count in there.values() if count > 1)
-    return Verdict(lost + strange + parts, twice, orphans(table))
+    return Verdict(lost + strange + parts, twice, orphans(table, appended=appended))

@@ -26,6 +26,8 @@ from benchmarks.chaos.writers import SparkWriter, appending
 from benchmarks.fuzz.client import Answer, StatementClient
 from tests.e2e.service import Service, start_service
 
+FEW, FIRST_FEW = 2_000, 4_000_000
+"""Rows that the coordinator writes by itself, and their first id."""
 _REWRITE = "CALL {c}.system.rewrite_data_files(schema => 'db', table_name => '{t}', "
 OPERATIONS = {
     "rewrite": _REWRITE + "options => MAP(ARRAY['rewrite-all'], ARRAY['true']))",
@@ -35,6 +37,9 @@ OPERATIONS = {
     "expire": "CALL {c}.system.expire_snapshots('db', '{t}', TIMESTAMP '2039-01-01 00:00:00.000', 1)",
     "orphans": "CALL {c}.system.remove_orphan_files('db', '{t}')",
     "insert": "INSERT INTO {t} SELECT id + 1000000, text FROM {t} WHERE id < 1000000",
+    "few": "INSERT INTO {t} SELECT id + 4000000, text FROM (VALUES "
+    + ", ".join(f"({number}, 'few {number}')" for number in range(FEW))
+    + ") v (id, text)",
     "merge": "MERGE INTO {t} AS x USING (SELECT id + 2000000 AS k, text FROM {t} WHERE id < 1000000 "
     "UNION ALL SELECT id, text FROM {t} WHERE id % 5 = 0 AND id < 1000000) s ON x.id = s.k "
     "WHEN MATCHED THEN UPDATE SET text = s.text WHEN NOT MATCHED THEN INSERT (id, text) VALUES (s.k, s.text)",
@@ -53,8 +58,8 @@ _IN_TWO_PASSES = "engine=SPARK,global_late_materialization_cost_based=false"
 """One pass would cost less over tables of this size."""
 ADDED = {"insert": 1_000_000, "merge": 2_000_000}
 """From which id on an operation adds a row for each that was there at first."""
-PAUSES = {"replace": 6.0}
-"""Seconds between two appends beside it, where others than half a second: a table that never rests is not replaced."""
+PAUSES = {"replace": 6.0, "few": 3600.0}
+"""Seconds between two changes beside it, where others than half a second: a table that never rests is not replaced."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
         beside.close()
         _enter(ledger, this, answer)
         light, heavy = healed(stage.service, "", 10), healed(stage.service, "engine=SPARK", 60)
-        verdict = _settled(table, ledger)
+        verdict = _settled(table, ledger, appended=this.operation != "few")
         if this.operation in LATE:
             verdict = replace(verdict, wrong=verdict.wrong + misread(answer.rows, this.rows))
     said = "done" if answer.error is None else f"{answer.error[0]}: {answer.error[2][:150]}"
@@ -179,6 +184,9 @@ def _data(table: Table) -> Path:
 
 def _enter(ledger: Ledger, this: Round, answer: Answer) -> None:
     """What the operation added: a row for each that was there, which nobody knows of those that were deleted."""
+    if this.operation == "few":
+        few = range(FIRST_FEW, FIRST_FEW + FEW)
+        ledger.promise(few) if answer.error is None else ledger.doubt(few)
     if this.operation == "bulk":
         ids = range(FIRST_SENT, FIRST_SENT + FILES * this.rows)
         ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
@@ -223,12 +231,12 @@ def healed(service: Service, session: str, limit: float) -> float | None:
     return None
 
 
-def _settled(table: Table, ledger: Ledger, seconds: float = 60) -> Verdict:
+def _settled(table: Table, ledger: Ledger, *, appended: bool, seconds: float = 60) -> Verdict:
     """Once nothing is left to be removed, or by a look that began when the time was over: one may take minutes."""
     deadline = time.monotonic() + seconds
     while True:
         begun = time.monotonic()
-        verdict = judge(table, ledger)
+        verdict = judge(table, ledger, appended=appended)
         if not verdict.orphans or begun >= deadline:
             return verdict
         time.sleep(1)

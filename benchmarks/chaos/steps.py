@@ -24,6 +24,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("insert", "merge", "update", "delete", "replace", "bulk"), ("recorded", "writing", "manifests", "landed")
     ),
+    "few": ("recorded", "writing", "landed"),
     "ctas": ("unfinished", "filled"),
     "late": ("running",),
     "late scan": ("running",),
