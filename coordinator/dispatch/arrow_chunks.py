@@ -18,11 +18,12 @@ _PREFIX = 8
 def arrow_chunks(
     batch: pa.RecordBatch, types: Sequence[Type], schema: pa.Schema, *, max_rows: int, max_size: int
 ) -> Iterator[Chunk]:
-    """One message each of at most ``max_rows`` rows and about ``max_size`` bytes."""
+    """Messages of even size: each of at most ``max_rows`` rows and about ``max_size`` bytes, or up to half more."""
     if batch.num_rows == 0:
         return
     rows = client_batch(batch, types, schema)
-    step = max(1, min(max_rows, max_size * rows.num_rows // max(1, rows.nbytes)))
+    parts = max(-(-rows.num_rows // max_rows), round(rows.nbytes / max_size), 1)
+    step = -(-rows.num_rows // parts)
     for start in range(0, rows.num_rows, step):
         part = rows.slice(start, step)
         yield Chunk(memoryview(part.serialize()), part.num_rows)
