@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import pyarrow as pa
 
@@ -13,19 +14,42 @@ from shared.plan.types import Type
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """What closes a stream outside of Flight; without it a reader knows that rows are missing."""
 _PREFIX = 8
+Compression = Literal["none", "lz4", "zstd"]
+"""Of the buffers in each message, which every reader of Arrow's recognizes by itself."""
 
 
 def arrow_chunks(
-    batch: pa.RecordBatch, types: Sequence[Type], schema: pa.Schema, *, max_rows: int, max_size: int
+    batch: pa.RecordBatch,
+    types: Sequence[Type],
+    schema: pa.Schema,
+    *,
+    max_rows: int,
+    max_size: int,
+    compression: Compression = "none",
 ) -> Iterator[Chunk]:
-    """One message each of at most ``max_rows`` rows and about ``max_size`` bytes."""
+    """Messages of even size: each of at most ``max_rows`` rows and about ``max_size`` bytes, or up to half more.
+
+    The sizes are those before compression.
+    """
     if batch.num_rows == 0:
         return
     rows = client_batch(batch, types, schema)
-    step = max(1, min(max_rows, max_size * rows.num_rows // max(1, rows.nbytes)))
+    parts = max(-(-rows.num_rows // max_rows), round(rows.nbytes / max_size), 1)
+    step = -(-rows.num_rows // parts)
     for start in range(0, rows.num_rows, step):
         part = rows.slice(start, step)
-        yield Chunk(memoryview(part.serialize()), part.num_rows)
+        yield Chunk(memoryview(_message(part, compression)), part.num_rows)
+
+
+def _message(part: pa.RecordBatch, compression: Compression) -> pa.Buffer:
+    if compression == "none":
+        return part.serialize()
+    sink = pa.BufferOutputStream()
+    # On the thread of the statement alone: one with many rows does not take the cores of all.
+    options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
+    writer = pa.ipc.new_stream(sink, part.schema, options=options)
+    writer.write_batch(part)
+    return sink.getvalue().slice(part.schema.serialize().size)  # behind the schema, which writers begin with
 
 
 def split_message(message: bytes | memoryview) -> tuple[memoryview, memoryview]:

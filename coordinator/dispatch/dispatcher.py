@@ -169,6 +169,7 @@ class Dispatcher:
             attempt=attempt,
             placeholder=submission.placeholder,
             result_format=submission.result_format,
+            compression=submission.compression,
             segments=submission.segments,
             redact=self._redact,
             space=self.results,

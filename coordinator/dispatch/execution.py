@@ -204,7 +204,14 @@ def _encoder(
     """What makes chunks of a batch, as the client wants them."""
     if query.result_format == "arrow":
         rows, size = settings.arrow_chunk_rows, settings.arrow_chunk_size
-        return partial(arrow_chunks, types=types, schema=client_schema(planned.columns), max_rows=rows, max_size=size)
+        return partial(
+            arrow_chunks,
+            types=types,
+            schema=client_schema(planned.columns),
+            max_rows=rows,
+            max_size=size,
+            compression=query.compression,
+        )
     return partial(
         encode_batch,
         types=types,

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import Literal
 
+from coordinator.dispatch.arrow_chunks import Compression
 from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.clock import Clock
 from coordinator.dispatch.failures import canceled
@@ -32,6 +33,7 @@ from coordinator.vocabulary.planned_statement import (
     RunOnSpark,
     SelectRows,
 )
+from coordinator.vocabulary.session_properties import session_value
 from coordinator.vocabulary.traced_calls import TracedCalls
 from shared.errors import ProcessionError
 from shared.spi.event_listener import FragmentVerdictInfo
@@ -90,6 +92,7 @@ class Query:
         attempt: int = 0,
         placeholder: bool = False,
         result_format: ResultFormat = "json",
+        compression: Compression | None = None,
         segments: Encoding | None = None,
         redact: Callable[[str], str] = redacted,
         space: ResultSpace | None = None,
@@ -104,6 +107,7 @@ class Query:
         self.attempt = attempt
         self.placeholder = placeholder
         self.result_format = result_format
+        self._compression = compression
         self.segments = segments
         self.sent_rows = sent_rows
         self.stream_begun = False
@@ -160,6 +164,17 @@ class Query:
     @property
     def state(self) -> QueryState:
         return self._state
+
+    @property
+    def compression(self) -> Compression:
+        """Of its Arrow stream: as its client says with the request, or else as the session does."""
+        if self._compression is not None:
+            return self._compression
+        match session_value(self.session, "arrow_compression").lower():
+            case "lz4" | "zstd" as known:
+                return known
+            case _:  # what is neither, planning has refused
+                return "none"
 
     @property
     def active(self) -> bool:

@@ -144,7 +144,7 @@ class DispatchSettings(Settings):
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
     arrow_chunk_rows: int = 65_536
-    arrow_chunk_size: int = 1 << 20
+    arrow_chunk_size: int = 2 << 20
     fresh_plan_age: float = 0.05
     sweep_interval: float = 1.0
 

@@ -1,7 +1,7 @@
 """Arrow's messages from clients: what they declare is looked at before Arrow makes memory of it.
 
-Compressed buffers say themselves how large they become, a few kilobytes hundreds of megabytes; they are refused.
-Source: Arrow's Message.fbs and the layout of Flatbuffers.
+Compressed buffers say themselves how large they become, a few kilobytes hundreds of megabytes: that is added up first,
+and Arrow makes no more of a buffer than it says. Source: Arrow's Message.fbs and the layout of Flatbuffers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ _SCHEMA, _DICTIONARY, _RECORD_BATCH = 1, 2, 3
 _VERSION, _TYPE, _HEADER, _BODY_LENGTH = range(4)
 _LENGTH, _, _BUFFERS, _COMPRESSION, _VARIADIC = range(5)
 _ID, _WORDS, _IS_DELTA = range(3)
+_CODEC, _METHOD = range(2)
+_CODECS, _EACH_BUFFER = (0, 1), 0
+"""LZ4 frames and ZSTD; Arrow has one method."""
+_SAID = struct.Struct("<q")
+"""How many bytes a compressed buffer becomes, in front of it."""
+_AS_IT_IS = -1
+_MOST_OF_PARAMETERS = 8 << 20
+"""Bytes of a batch of them without its compression."""
 
 
 def read_schema(data: ClientData) -> pa.Schema:
@@ -33,19 +41,15 @@ def read_schema(data: ClientData) -> pa.Schema:
 
 
 def read_batch(data: ClientData, schema: pa.Schema, most_rows: int) -> pa.RecordBatch:
-    """Not larger than its bytes. Raises CallError."""
+    """Not larger than its bytes, or than 8 MB where they are compressed. Raises CallError."""
     try:
         batch = _content(data, _RECORD_BATCH)
-        if batch.has(_COMPRESSION):
-            raise unsupported("compressed parameters")
         if not 0 <= batch.number(_LENGTH, "<q") <= most_rows:
             raise invalid(f"More than {most_rows} rows of parameters")
         if batch.items(_VARIADIC):
             # Arrow makes room for as many buffers of a view as the message says.
             raise unsupported("parameters that are views")
-        for offset, length in batch.pairs(_BUFFERS):
-            if offset < 0 or length < 0 or offset + length > len(data.body):
-                raise invalid("Parameters cannot be read: a buffer ends behind its message")
+        _check_buffers(batch, data, max(_MOST_OF_PARAMETERS, len(data.body)), "Parameters")
         return pa.ipc.read_record_batch(_ipc(data), schema)
     except (pa.ArrowException, OSError, struct.error) as error:
         raise _unreadable(error) from error
@@ -53,40 +57,70 @@ def read_batch(data: ClientData, schema: pa.Schema, most_rows: int) -> pa.Record
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A message as a part of an IPC stream; ``dictionary`` is the id of the one that it brings, if it does."""
+    """A message as a part of an IPC stream; ``dictionary`` is the id of the one that it brings, if it does.
+
+    ``size``: bytes of its buffers without their compression.
+    """
 
     data: bytes
-    rows: int = 0
+    size: int
     dictionary: int | None = None
 
 
-def check_rows(data: ClientData, most_rows: int) -> Checked:
-    """A message of a stream of rows, not larger in memory than its bytes. Raises CallError."""
+def check_rows(data: ClientData, most_rows: int, most_bytes: int) -> Checked:
+    """A message of a stream of rows, not larger in memory than its bytes, or ``most_bytes`` where they are compressed.
+
+    Raises CallError.
+    """
     try:
         outer = _Table(data.header, struct.unpack_from("<I", data.header)[0])
         if outer.number(_TYPE, "<B") == _DICTIONARY:
             words = _content(data, _DICTIONARY)
             if words.number(_IS_DELTA, "<?"):
                 raise unsupported("dictionaries that grow")
-            _check_batch(words.table(_WORDS), data, most_rows)
-            return Checked(framed(data), dictionary=words.number(_ID, "<q"))
-        batch = _content(data, _RECORD_BATCH)
-        _check_batch(batch, data, most_rows)
-        return Checked(framed(data), batch.number(_LENGTH, "<q"))
+            size = _check_batch(words.table(_WORDS), data, most_rows, most_bytes)
+            return Checked(framed(data), size, words.number(_ID, "<q"))
+        size = _check_batch(_content(data, _RECORD_BATCH), data, most_rows, most_bytes)
+        return Checked(framed(data), size)
     except struct.error as error:
         raise invalid(f"The rows cannot be read: {error}") from error
 
 
-def _check_batch(batch: _Table, data: ClientData, most_rows: int) -> None:
-    if batch.has(_COMPRESSION):
-        raise unsupported("compressed rows")
+def _check_batch(batch: _Table, data: ClientData, most_rows: int, most_bytes: int) -> int:
     if not 0 <= batch.number(_LENGTH, "<q") <= most_rows:
         raise invalid(f"More than {most_rows} rows in one batch")
-    buffers = batch.pairs(_BUFFERS)
-    if any(offset < 0 or length < 0 or offset + length > len(data.body) for offset, length in buffers):
-        raise invalid("The rows cannot be read: a buffer ends behind its message")
-    if any(not 0 <= count <= len(buffers) for count in batch.longs(_VARIADIC)):
+    size = _check_buffers(batch, data, max(most_bytes, len(data.body)), "The rows")
+    if any(not 0 <= count <= batch.items(_BUFFERS) for count in batch.longs(_VARIADIC)):
         raise invalid("The rows cannot be read: a view names buffers that are not there")
+    return size
+
+
+def _check_buffers(batch: _Table, data: ClientData, most_bytes: int, what: str) -> int:
+    """What the buffers of a batch take together, each as often as it is named."""
+    compressed = batch.has(_COMPRESSION)
+    if compressed:
+        how = batch.table(_COMPRESSION)
+        if how.number(_CODEC, "<b") not in _CODECS or how.number(_METHOD, "<b") != _EACH_BUFFER:
+            raise unsupported("this way of compressing batches")
+    total = 0
+    for offset, length in batch.pairs(_BUFFERS):
+        if offset < 0 or length < 0 or offset + length > len(data.body):
+            raise invalid(f"{what} cannot be read: a buffer ends behind its message")
+        total += _decompressed(data.body, offset, length, what) if compressed and length else length
+        if compressed and total > most_bytes:
+            raise invalid(
+                f"{what} take more than {most_bytes >> 20} MB in a batch without compression; send smaller ones"
+            )
+    return total
+
+
+def _decompressed(body: bytes, offset: int, length: int, what: str) -> int:
+    if length < _SAID.size:
+        raise invalid(f"{what} cannot be read: a compressed buffer does not say its length")
+    said: int = _SAID.unpack_from(body, offset)[0]
+    if said < _AS_IT_IS:
+        raise invalid(f"{what} cannot be read: a compressed buffer is shorter than nothing")
+    return length - _SAID.size if said == _AS_IT_IS else said
 
 
 class _Table:

@@ -29,6 +29,8 @@ _MOST_ROWS = 10_000_000
 """Of one batch: some types take no bytes at all."""
 _MOST_WORDS = 64 << 20
 """Bytes of all dictionaries that are kept at a time."""
+_MOST_BYTES = 256 << 20
+"""Of a batch without its compression, as of one whose texts stand in each row."""
 
 
 class SentRows:
@@ -106,9 +108,9 @@ class _Messages:
         data = ClientData.read(received)
         if not data.header:
             return
-        message = check_rows(data, _MOST_ROWS)
+        message = check_rows(data, _MOST_ROWS, _MOST_BYTES)
         if message.dictionary is not None:
-            self._words[message.dictionary] = len(message.data)
+            self._words[message.dictionary] = max(message.size, len(message.data))
             if sum(self._words.values()) > _MOST_WORDS:
                 raise ValueError(f"dictionaries of more than {_MOST_WORDS >> 20} MB")
         self._left = memoryview(message.data)

@@ -81,8 +81,9 @@ class StatementRoutes:
         submission = await self._submission(request, binary_results, retry_url, retry_seconds)
         wanted = wanted_stream(request)
         if wanted is not None:
-            query = self.dispatcher.submit(replace(submission, result_format="arrow"))
-            stream, file = ArrowStream(self.dispatcher, query), ParquetFile if wanted == PARQUET else ArrowFile
+            made = replace(submission, result_format="arrow", compression=wanted.compression)
+            stream = ArrowStream(self.dispatcher, self.dispatcher.submit(made))
+            file = ParquetFile if wanted.media_type == PARQUET else ArrowFile
             return StreamResponse(stream, file, self.dispatcher.settings.client_timeout)
         return await self._submitted(request, self.dispatcher.submit(submission))
 

@@ -83,7 +83,7 @@ class StreamResponse(Response):
     def _start(self, planned: PlannedStatement) -> Message:
         query = self._stream.query
         headers = [
-            ("Content-Type", self._file.media_type),
+            ("Content-Type", self._media_type()),
             ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
             (header_name(query.session.protocol, QUERY_ID), query.id),
@@ -91,6 +91,11 @@ class StreamResponse(Response):
         ]
         raw = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers]
         return {"type": "http.response.start", "status": 200, "headers": raw}
+
+    def _media_type(self) -> str:
+        """Compressed or not, readers of Arrow's see that by themselves; people and proxies see it here."""
+        compression = self._stream.query.compression
+        return self._file.media_type + ("" if compression == "none" else f"; codecs={compression}")
 
     async def _send(self, send: Send, body: bytes) -> None:
         if not body:

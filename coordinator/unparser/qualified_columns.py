@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from sqlglot import exp
 
 from coordinator.expressions.builders import typed
-from coordinator.unparser.stored_json import holds_json, shown_json
+from coordinator.unparser.stored_json import is_shown_otherwise, shown_value
 from coordinator.unparser.trees import column, name
 from shared.plan.expressions import Variable
 
@@ -21,13 +21,13 @@ _NAMES = ContextVar[Names | None]("names", default=None)
 
 
 def column_of(variable: Variable) -> exp.Expr:
-    """The column that a variable is; what the table stores as variant becomes JSON."""
+    """The column that a variable is; what the table stores otherwise becomes what it is here."""
     found = (_NAMES.get() or {}).get(variable.name)
     if found is None:
         return column(variable.name)
     made = exp.Column(this=name(found[1]), table=name(found[0]))
     type_ = typed(variable)
-    return shown_json(made, type_) if found[0] == STORED and holds_json(type_) else made
+    return shown_value(made, type_) if found[0] == STORED and is_shown_otherwise(type_) else made
 
 
 @contextmanager

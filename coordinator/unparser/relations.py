@@ -18,7 +18,7 @@ from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated import Use, repeated_parts
 from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
-from coordinator.unparser.stored_json import holds_json, shown_json
+from coordinator.unparser.stored_json import is_shown_otherwise, shown_value
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import unnest
 from shared.errors import ProcessionError
@@ -174,8 +174,8 @@ class Relations:
         for variable in node.outputVariables:
             source = _source(node.assignments[variable.key], by_name)
             type_ = typed(variable)
-            stored = self.dialect == "spark" and holds_json(type_) and self.scans.stored(node)
-            columns.append((shown_json(source, type_) if stored else source, variable.name))
+            stored = self.dialect == "spark" and is_shown_otherwise(type_) and self.scans.stored(node)
+            columns.append((shown_value(source, type_) if stored else source, variable.name))
         table = self.scans.table(node)
         numbered = any(column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values())
         if numbered and by_name:

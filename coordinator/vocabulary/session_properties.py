@@ -46,6 +46,13 @@ class SessionProperty:
 
 
 DECLARED: tuple[SessionProperty, ...] = (
+    SessionProperty(
+        "arrow_compression",
+        "varchar",
+        "NONE",
+        "How the batches of Arrow streams are compressed, for clients far away (Flight SQL and Arrow over HTTP)",
+        ("NONE", "LZ4", "ZSTD"),
+    ),
     SessionProperty("eager_plan_validation_enabled", "boolean", "true", "Plan and check statements before they queue"),
     SessionProperty(
         "engine",

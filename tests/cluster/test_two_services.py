@@ -78,7 +78,7 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
         said = said.replace(f"coordinator-{number}.example.com:8080", service.url.removeprefix("http://"))
     (tmp_path / "nginx.conf").write_text(
         f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log; events {{}}\n"
-        f"http {{ log_format asked '$upstream_addr $status'; {said} }}\n"
+        f"http {{ log_format asked '$upstream_addr $status $uri'; {said} }}\n"
     )
     nginx = subprocess.Popen([nginx_binary(), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
     try:
@@ -90,12 +90,23 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
         cursor = connection.cursor()
         cursor.execute("SELECT orderkey, linenumber, comment FROM lineitem")
         assert len(cursor.fetchall()) == 60_175
+        # In segments, which are fetched and acknowledged at either coordinator.
+        with trino.dbapi.connect(
+            host="127.0.0.1", port=port, user="tester", catalog="tpch", schema="tiny", encoding="json+zstd"
+        ) as through:
+            spooled = through.cursor()
+            spooled.execute("SELECT orderkey, linenumber, comment FROM lineitem")
+            assert len({(row[0], row[1]) for row in spooled.fetchall()}) == 60_175
+        while "/v1/spooled/ack/" not in (tmp_path / "access.log").read_text():  # another thread of the client's
+            assert time.monotonic() < limit + 60
+            time.sleep(0.05)
     finally:
         nginx.terminate()
         nginx.wait(timeout=20)
     asked = [line.split() for line in (tmp_path / "access.log").read_text().splitlines()]
-    assert {status for _, status in asked} == {"200"}
-    assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
+    assert {status for _, status, _ in asked} == {"200"}
+    assert {path.split("/")[3] for _, _, path in asked if "/v1/spooled/" in path} == {"download", "ack"}
+    assert {address for address, _, _ in asked} == {service.url.removeprefix("http://") for service in services}
 
 
 @pytest.mark.full("what it asks and how it is answered: gateway/test_routing.py")

@@ -42,6 +42,7 @@ def coordinators(home: Path, state_url: str, names: Sequence[str]) -> Iterator[l
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
                 config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
                 config.write("http-server.process-forwarded=true\ncatalog.management=dynamic\naudit-log.enabled=true\n")
+                config.write("protocol.spooling.enabled=true\n")
                 config.write("precheck.accepted-target=lake\nprecheck.refused-target=lake\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)

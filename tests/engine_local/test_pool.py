@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.engine.processes import pool as pool_module
 from coordinator.engine.processes.pool import PoolLimits, ProcessPool, _Ticket
 from coordinator.engine.processes.process import EngineProcess
 from shared.errors import ErrorCode, ProcessionError
@@ -114,3 +115,44 @@ def test_the_machine_is_asked_once_for_all_who_wait() -> None:
     pool._line += [_Ticket("u", number, small=True) for number in range(2, 12)]
     assert pool._found(pool._line[0]) is False
     assert asked == [1]
+
+
+class _Filled(Process):
+    """Holds more than a process may that waits, until it is let go."""
+
+    def __init__(self) -> None:
+        self.pid, self.killed = os.getpid(), False
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+@pytest.mark.parametrize("tidies", [True, False])
+def test_a_process_is_given_time_to_let_go_of_what_its_statement_took(
+    monkeypatch: pytest.MonkeyPatch, tidies: bool
+) -> None:
+    held = [100]
+    monkeypatch.setattr(pool_module, "resident_bytes", lambda _pid: held[0])
+    start: Any = _Filled
+    pool = ProcessPool(start, PoolLimits(1, 1, idle_bytes=50, tidy_seconds=0.05), "tested")
+    process = pool.take(of())
+    assert isinstance(process, _Filled)
+    pool.give_back(process)
+    assert pool.stats().alive == 1, "it is there for the next statement at once"
+    held[0] = 10 if tidies else 100
+    for later in [each for each in threading.enumerate() if isinstance(each, threading.Timer)]:
+        later.join(10)
+    assert process.killed is not tidies
+    assert pool.stats().alive == int(tidies)
+
+
+def test_a_process_that_works_again_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "resident_bytes", lambda _pid: 100)
+    start: Any = _Filled
+    pool = ProcessPool(start, PoolLimits(1, 1, idle_bytes=50, tidy_seconds=60.0), "tested")
+    process = pool.take(of())
+    assert isinstance(process, _Filled)
+    pool.give_back(process)
+    assert pool.take(of()) is process
+    pool._end_if_heavy(process)
+    assert not process.killed

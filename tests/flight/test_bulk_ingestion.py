@@ -10,11 +10,13 @@ from pathlib import Path
 
 import duckdb
 import grpc
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import flight as fl
 
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.flight import sent_rows
 from coordinator.flight.call import Call
 from coordinator.flight.messages import packed
 from coordinator.flight.wire import message
@@ -230,16 +232,40 @@ def test_a_client_that_falls_silent_is_left(table, tmp_path):
         assert flight.newest().error.code is ErrorCode.ABANDONED_QUERY
 
 
-def test_compressed_rows_are_refused_in_the_statement(flight, table):
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_compressed_rows(flight, table, codec):
     command = packed("CommandStatementIngest", message(*FIELDS.items()))
     options = fl.FlightCallOptions(
-        headers=[(b"x-presto-user", b"tester")], write_options=pa.ipc.IpcWriteOptions(compression="zstd")
+        headers=[(b"x-presto-user", b"tester")], write_options=pa.ipc.IpcWriteOptions(compression=codec)
     )
+    words = pa.array(["x" * 100, None, "y"] * 4_000).dictionary_encode()
+    sent_batches = [pa.record_batch({"K": range(start, start + 12_000), "v": words}) for start in (0, 12_000)]
     with fl.connect(flight.uri) as client:
-        writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), ROWS.schema, options)
-        writer.write_batch(pa.record_batch({"K": range(10_000), "v": ["x" * 100] * 10_000}))
+        writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), sent_batches[0].schema, options)
+        for batch in sent_batches:
+            writer.write_batch(batch)
         writer.done_writing()
-        with pytest.raises(pa.ArrowException, match="compressed rows"):
+        assert reader.read() is not None
+        _ended(writer, reader)
+    (seen,) = table.seen
+    assert sorted(seen) == [(n, ("x" * 100, None, "y")[n % 3]) for n in range(24_000)]
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_compressed_rows_that_become_too_large_fail_in_the_statement(flight, table, codec, monkeypatch):
+    command = packed("CommandStatementIngest", message(*FIELDS.items()))
+    options = fl.FlightCallOptions(
+        headers=[(b"x-presto-user", b"tester")], write_options=pa.ipc.IpcWriteOptions(compression=codec)
+    )
+    monkeypatch.setattr(sent_rows, "_MOST_BYTES", 50 << 20)
+    many = 25_000_000
+    with fl.connect(flight.uri) as client:
+        schema = pa.schema([("k", pa.int64()), ("v", pa.int8())])
+        writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), schema, options)
+        arrays = [pa.array(np.zeros(many // 4, np.int64)), pa.array(np.zeros(many // 4, np.int8))]
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+        writer.done_writing()
+        with pytest.raises(pa.ArrowException, match="more than 50 MB in a batch without compression"):
             _ended(writer, reader)
     assert (flight.newest().error.code, table.seen) == (ErrorCode.GENERIC_USER_ERROR, [])
 

@@ -83,6 +83,31 @@ def test_rows_arrive_with_presto_types(flight):
     assert (query.session.user, query.session.source, query.output_rows) == ("tester", "flight-sql", 20_000)
 
 
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_rows_are_compressed_where_the_session_says_so(flight, codec):
+    """pyarrow's reader and ADBC's recognize it by themselves."""
+    sizes = {}
+    for chosen in ("none", codec):
+        said = [(b"x-presto-user", b"tester"), (b"x-presto-session", f"arrow_compression={chosen}".encode())]
+        options = fl.FlightCallOptions(headers=said)
+        with fl.connect(flight.uri) as client:
+            for sql in ("SELECT all", "SELECT none", "SELECT many"):
+                command = packed("CommandStatementQuery", message((1, sql)))
+                info = client.get_flight_info(fl.FlightDescriptor.for_command(command), options)
+                found = client.do_get(info.endpoints[0].ticket, options).read_all()
+        assert found.column("n").to_pylist() == list(range(20_000))
+        sizes[chosen] = flight.newest().output_bytes
+        keyword = "adbc.flight.sql.rpc.call_header.x-presto-session"
+        with (
+            connect(flight.uri, **{keyword: f"arrow_compression={chosen}"}) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SELECT many")
+            assert cursor.fetch_arrow_table().column("n").to_pylist() == list(range(20_000))
+        assert flight.newest().output_bytes == sizes[chosen]
+    assert sizes[codec] < sizes["none"] // 3
+
+
 def test_what_is_told_of_a_statement_has_its_id_and_its_warnings(flight):
     options = fl.FlightCallOptions(headers=[(b"x-presto-user", b"tester"), (b"x-presto-source", b"warn")])
     with fl.connect(flight.uri) as client:

@@ -145,6 +145,11 @@ def test_a_table_is_replaced_in_one_commit_and_keeps_its_history(schema, ingest)
     old = f"SELECT a FROM iceberg.bulk.replaced FOR VERSION AS OF {before.metadata.current_snapshot_id}"
     assert schema.execute(old) == [[1]]
     assert ingest("replaced_first", pa.table({"a": [1]}), "replace") == 1
+    keys = pa.array([bytes(15) + b"\x01", bytes([255]) * 16], pa.uuid())
+    assert ingest("replaced_first", pa.table({"u": keys}), "replace") == 2
+    assert str(schema.lake().load_table("bulk.replaced_first").schema().find_type("u")) == "uuid"
+    rows_of = "SELECT count(*) FROM iceberg.bulk.replaced_first WHERE u = UUID 'ffffffff-ffff-ffff-ffff-ffffffffffff'"
+    assert schema.execute(rows_of) == [[1]]
 
 
 def test_a_source_that_breaks_changes_nothing(schema, ingest):

@@ -44,6 +44,24 @@ def test_both_ways_give_what_the_pages_have(whole_service, connection):
     assert [[k, str(d), p, c] for k, d, p, c in zip(*found.to_pydict().values(), strict=True)] == pages
 
 
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_compressed_rows_are_the_same(whole_service, connection, codec):
+    """Of every type; ADBC says it in the session, whose cookie it keeps, or by SET SESSION."""
+    plain = rows(connection, TYPES)
+    accept = f'application/vnd.apache.arrow.stream; codecs="{codec}"'
+    assert over_http(whole_service, TYPES, Accept=accept).equals(plain)
+    uri = f"grpc://127.0.0.1:{whole_service.flight_port}"
+    options = {"username": "tester", "adbc.flight.sql.rpc.with_cookie_middleware": "true"}
+    with adbc.connect(uri, db_kwargs=options, autocommit=True) as kept:
+        kept.adbc_connection.set_options(**{"adbc.flight.sql.session.option.arrow_compression": codec.upper()})
+        assert rows(kept, TYPES).equals(plain)
+        assert rows(kept, ORDERS).equals(rows(connection, ORDERS))
+        with pytest.raises(Exception, match=r"INVALID_SESSION_PROPERTY: .*arrow_compression"):
+            rows(kept, "SET SESSION arrow_compression = 'SNAPPY'")
+        rows(kept, "SET SESSION arrow_compression = 'NONE'")
+        assert rows(kept, TYPES).equals(plain)
+
+
 def test_types_are_the_same_from_both_engines(whole_service, connection):
     plain = rows(connection, TYPES)
     whole_service.execute("CREATE SCHEMA IF NOT EXISTS iceberg.flight")

@@ -70,6 +70,36 @@ def test_it_has_an_id_and_tells_which_metadata_it_replaces(lake: Any) -> None:
     assert lake.connector.tables_of.late_writes.recover() == []
 
 
+def test_it_tells_where_uuids_are_which_spark_has_no_type_for(lake: Any) -> None:
+    kinds = {"n": "bigint", "u": "uuid", "l": "array(row(a varchar, b uuid))", "m": "map(uuid, array(uuid))"}
+    wanted = creation(**kinds, t="varchar")
+    lake.connector.validate(wanted)
+    _, asked = replaced(lake, [None], creation=wanted)
+    assert asked[0][2]["spark.procession.uuid-columns"] == "1,2/0/1,3/0,3/1/0"
+
+
+def test_uuids_need_our_classes_in_spark(lake: Any) -> None:
+    """Without them the new table would have texts."""
+    write_of = replace(REPLACE, creation=creation(u="uuid"))
+    with pytest.raises(ProcessionError, match="columns of type uuid: Spark lacks our jar") as refused:
+        write(lake.connector.tables_of, write_of, WriteContext(lake.context(), _never, lambda: None))
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED
+
+
+def _never(*_asked: Any) -> Any:
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [("time", r"columns of type time \(c\)"), ("array(time)", r"c\.element"), ("json", "needs format_version = '3'")],
+)
+def test_what_the_table_cannot_hold_is_refused_as_it_is_planned(lake: Any, column: str, message: str) -> None:
+    with pytest.raises(ProcessionError, match=message) as refused:
+        lake.connector.validate(creation(id="bigint", c=column))
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED
+
+
 def test_one_that_lost_against_another_commit_is_made_again_over_the_table_as_it_is_then(lake: Any) -> None:
     rows, asked = replaced(lake, [lost(), None])
     assert (rows, [write_id for _, write_id, _ in asked]) == (3, ["w1", "w2"])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import time
 
 import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from starlette.requests import Request
 
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.server import streamed_files
+from coordinator.server.media_types import wanted_stream
 from tests.protocol.conftest import ALL_TYPES
 
 PARQUET = {"X-Presto-User": "tester", "Accept": "application/vnd.apache.parquet"}
@@ -151,3 +154,69 @@ def test_nobody_reads_such_rows_as_pages(server):
     query = server.dispatcher.registry.get(query_id)
     response = server.client.get(f"/v1/statement/executing/{query_id}/0?slug={query.slug}")
     assert response.status_code == 404
+
+
+CODECS = pytest.mark.parametrize("codec", ["lz4", "zstd"])
+
+
+def is_compressed(content: bytes) -> bool:
+    """As a reader sees it: buffers that are compressed begin with their length, so they are larger when read."""
+    message = list(pa.ipc.MessageReader.open_stream(content))[1]
+    batch = pa.ipc.read_record_batch(message, pa.ipc.open_stream(content).schema)
+    return message.body.size < batch.nbytes // 2
+
+
+@CODECS
+def test_batches_are_compressed_for_those_who_ask(server, codec):
+    plain = server.post("SELECT many", ARROW)
+    assert not is_compressed(plain.content)
+    asked = server.post("SELECT many", ARROW | {"Accept": f'{ARROW["Accept"]}; q=1; codecs="br, {codec}, lz4, zstd"'})
+    in_session = server.post("SELECT many", ARROW | {"X-Presto-Session": f"arrow_compression={codec.upper()}"})
+    for found in (asked, in_session):
+        assert found.status_code == 200, found.text
+        assert found.headers["content-type"] == f"{ARROW['Accept']}; codecs={codec}"
+        assert is_compressed(found.content)
+        assert len(found.content) < len(plain.content) // 3
+        assert pa.ipc.open_stream(found.content).read_all() == table(plain)
+    assert server.post("SELECT all", ARROW | {"X-Presto-Session": "arrow_compression=lz4"}).status_code == 200
+
+
+def test_what_is_said_with_the_request_goes_before_the_session(server):
+    session = ARROW | {"X-Presto-Session": "arrow_compression=ZSTD"}
+    unknown = server.post("SELECT many", session | {"Accept": f"text/html;q=0.1, {ARROW['Accept']};codecs=snappy"})
+    assert not is_compressed(unknown.content)
+    assert unknown.headers["content-type"] == ARROW["Accept"]
+    parquet = server.post("SELECT many", session | PARQUET)
+    assert parquet.headers["content-type"] == PARQUET["Accept"]
+    assert pq.read_table(io.BytesIO(parquet.content)).num_rows == 20_000
+    assert isinstance(server.post("SELECT 1", session | {"Accept": "*/*"}).json()["id"], str)
+
+
+@pytest.mark.parametrize(
+    ("accept", "found"),
+    [
+        ("*/*", None),
+        ("", None),
+        (f'text/html; x="{ARROW["Accept"]}"', None),
+        (f'text/html; x="a, {ARROW["Accept"]}, b"', None),
+        (ARROW["Accept"].upper(), (ARROW["Accept"], None)),
+        (f'{ARROW["Accept"]}; codecs="lz4"', (ARROW["Accept"], "lz4")),
+        (f'{ARROW["Accept"]};CODECS= "ZSTD,lz4"; q=0.5', (ARROW["Accept"], "zstd")),
+        (f"{ARROW['Accept']}; codecs=lz4", (ARROW["Accept"], "lz4")),
+        (f"{ARROW['Accept']}; codecs=", (ARROW["Accept"], "none")),
+        (f'{ARROW["Accept"]}; codecs="lz4', (ARROW["Accept"], "lz4")),
+        (f"{PARQUET['Accept']}; codecs=lz4", (PARQUET["Accept"], "none")),
+        (f'{PARQUET["Accept"]}, {ARROW["Accept"]}; codecs="zstd, lz4"', (ARROW["Accept"], "zstd")),
+    ],
+)
+def test_what_accept_asks_for(accept, found):
+    request = Request({"type": "http", "headers": [(b"accept", accept.encode())]})
+    wanted = wanted_stream(request)
+    assert (None if wanted is None else (wanted.media_type, wanted.compression)) == found
+
+
+def test_a_long_accept_is_read_in_no_time():
+    began = time.monotonic()
+    for text in ('"' * 60_000, 'a;"' * 20_000, "a," * 30_000, ";=" * 30_000, f"{ARROW['Accept']};" + "a" * 60_000):
+        wanted_stream(Request({"type": "http", "headers": [(b"accept", text.encode())]}))
+    assert time.monotonic() - began < 2

@@ -16,7 +16,7 @@ SCHEMA, BATCH, WANTED, END, BROKEN = b"schema  ", b"batch   ", b"wanted  ", b"en
 statement ended, as JSON; the input's stream broke."""
 KIND = 8
 _PIECE_BYTES = 4 << 20
-_JOINED_BYTES, _JOINED_BATCHES = 1 << 20, 32
+_JOINED_BYTES, _JOINED_BATCHES = 2 << 20, 32
 
 
 @dataclass(frozen=True, slots=True)

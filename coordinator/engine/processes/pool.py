@@ -35,7 +35,8 @@ class PoolLimits:
     """``size`` processes at most, ``each_user`` of them for one user.
 
     Who has waited for ``patience`` seconds is refused; None waits for ever. Of idle processes ``kept`` stay, without
-    those that hold more than ``idle_bytes``. ``small`` further processes are for small statements alone; one that
+    those that hold more than ``idle_bytes`` after ``tidy_seconds``: they answer before they give back what their last
+    statement took. ``small`` further processes are for small statements alone; one that
     has run for ``small_seconds`` is none any more, and as many more may take its place.
     """
 
@@ -44,6 +45,7 @@ class PoolLimits:
     patience: float | None = None
     kept: int = 2
     idle_bytes: int = 256 << 20
+    tidy_seconds: float = 0.5
     small: int = 0
     small_seconds: float = 2.0
 
@@ -113,15 +115,31 @@ class ProcessPool:
 
     def give_back(self, process: EngineProcess) -> None:
         """It has answered, and may run the next statement."""
-        heavy = resident_bytes(process.pid) > self.limits.idle_bytes
         with self._changed:
             self._running.pop(process, None)
-            surplus = self._closed or heavy or (len(self._idle) >= self.limits.kept and not self._line)
+            surplus = self._closed or (len(self._idle) >= self.limits.kept and not self._line)
             if not surplus:
                 self._idle.append(process)
             self._changed.notify_all()
         if surplus:
             process.kill()
+        elif self._is_heavy(process):
+            later = threading.Timer(self.limits.tidy_seconds, self._end_if_heavy, [process])
+            later.daemon = True
+            later.start()
+
+    def _is_heavy(self, process: EngineProcess) -> bool:
+        return resident_bytes(process.pid) > self.limits.idle_bytes
+
+    def _end_if_heavy(self, process: EngineProcess) -> None:
+        """One that works again by now is looked at when it is given back."""
+        if not self._is_heavy(process):
+            return
+        with self._changed:
+            if process not in self._idle:
+                return
+            self._idle.remove(process)
+        process.kill()
 
     def discard(self, process: EngineProcess) -> None:
         """It is ended."""

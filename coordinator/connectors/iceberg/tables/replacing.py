@@ -6,9 +6,13 @@ rows that it had; its partitions and its order do not.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import TimeType, UUIDType
+from pyiceberg.types import IcebergType, ListType, MapType, StructType, TimeType, UUIDType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.snapshots.column_types import read_as
@@ -17,6 +21,7 @@ from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import check_folders, new_table
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target
 from coordinator.connectors.iceberg.tables.wide import writer_properties
+from coordinator.connectors.iceberg.types import iceberg_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.session import Session
@@ -27,25 +32,31 @@ REPLACED = "spark.procession.replaced-metadata"
 
 Iceberg's own way would put back what others expired meanwhile, whose files are gone, and lose what they committed.
 """
-_NOT_SPARKS = (UUIDType, TimeType)
-"""What a table of Spark's making has as text, or not at all."""
+UUIDS = "spark.procession.uuid-columns"
+"""The setting that tells it where the new columns hold UUIDs, for which Spark has no type (``UuidColumns.java``)."""
 
 
 def check_creation(catalog: TableCatalog, change: TableCreation) -> None:
     """Raises ProcessionError for a table that cannot be made, or not in the place of one that is there."""
-    new = new_table(change)
     if not change.replaces:
-        check_folders(catalog, new, change.schema, change.table)
+        check_folders(catalog, new_table(change), change.schema, change.table)
         return
-    schema = new.schema
-    foreign = [name for name in schema.column_names if isinstance(schema.find_field(name).field_type, _NOT_SPARKS)]
-    names = ", ".join((*foreign, *(each.column.name for each in new.later)))
-    if names:
-        message = f"Cannot replace a table by one with columns of type uuid, time or json ({names}): drop it first"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     table = catalog.load(change.schema, change.table)
+    schema = _new_schema(change, table)
+    times = [name for name in schema.column_names if isinstance(schema.find_type(name), TimeType)]
+    if times:
+        message = (
+            f"Cannot replace a table by one with columns of type time ({', '.join(times)}): Spark cannot write them"
+        )
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     if table is not None:  # else its absence is told when it is replaced
         _check_partitions(table, schema)
+
+
+def _new_schema(change: TableCreation, table: Table | None) -> Schema:
+    """Without columns of type json; raises NOT_SUPPORTED for types that the table's format version has not."""
+    version = {} if table is None else {"format-version": str(table.format_version)}
+    return new_table(replace(change, properties={**change.properties, **version})).schema
 
 
 def _check_partitions(table: Table, schema: Schema) -> None:
@@ -86,13 +97,38 @@ def replaced_table(catalog: TableCatalog, write: TableWrite, session: Session) -
     return check_for_spark(table)
 
 
+def replacing_settings(creation: TableCreation, table: Table, *, named: bool) -> dict[str, str]:
+    """What our catalog in the JVM is told. Raises NOT_SUPPORTED for UUIDs where it is not there (not ``named``)."""
+    numbers = count(1)
+    types = [iceberg_type(column.type, lambda: next(numbers)) for column in creation.columns]
+    places = [place for i, type_ in enumerate(types) for place in _uuid_places(type_, str(i))]
+    if places and not named:
+        message = "Cannot replace a table by one with columns of type uuid: Spark lacks our jar (docs/operations.md)"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    return {REPLACED: table.metadata_location, **({UUIDS: ",".join(places)} if places else {})}
+
+
+def _uuid_places(type_: IcebergType, place: str) -> Iterator[str]:
+    match type_:
+        case UUIDType():
+            yield place
+        case StructType():
+            for number, field in enumerate(type_.fields):
+                yield from _uuid_places(field.field_type, f"{place}/{number}")
+        case ListType():
+            yield from _uuid_places(type_.element_type, f"{place}/0")
+        case MapType():
+            yield from _uuid_places(type_.key_type, f"{place}/0")
+            yield from _uuid_places(type_.value_type, f"{place}/1")
+
+
 def replacement(write: TableWrite, creation: TableCreation, table: Table) -> str:
     """Spark's statement. Raises NOT_SUPPORTED for columns that the table cannot lose.
 
     Properties stay, and those come that its new columns need to be written.
     """
     target = quoted_path((write.catalog, *write.schema.split("."), *path_of(table, None)))
-    schema = new_table(creation).schema
+    schema = _new_schema(creation, table)
     _check_partitions(table, schema)
     added = writer_properties(schema, table.properties)
     listed = ", ".join(f"{quoted_string(name)} = {quoted_string(text)}" for name, text in sorted(added.items()))

@@ -27,7 +27,7 @@ from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.own_rows import Place, write_own
-from coordinator.connectors.iceberg.tables.replacing import REPLACED, replaced_table, replacement
+from coordinator.connectors.iceberg.tables.replacing import replaced_table, replacement, replacing_settings
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.wide import write_options
@@ -100,6 +100,8 @@ def write_rows(catalog: TableCatalog, write: TableWrite, context: WriteContext) 
     table, text, settings, counted = _asked_of_spark(catalog, write, context)
     name = table.name()[-1]
     with _recorded(catalog, table, write, context) as write_id:
+        if write.creation is not None:
+            settings = replacing_settings(write.creation, table, named=write_id is not None)
         try:
             _run(text, write, context, write_id, settings)
         except ProcessionError as error:
@@ -119,7 +121,7 @@ def _asked_of_spark(
         table = replaced_table(catalog, write, context.procedure.session)
         if write.reads_target:
             _check_unchanged(table.current_snapshot(), write)
-        return table, replacement(write, write.creation, table), {REPLACED: table.metadata_location}, None
+        return table, replacement(write, write.creation, table), {}, None
     table, branch, audited = _target(catalog, write, context)
     head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
     _check_writable(check_for_spark(table), write, head)

@@ -10,6 +10,7 @@ import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.BaseTransaction;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.Transaction;
@@ -35,6 +36,7 @@ import org.apache.spark.status.api.v1.JobData;
 public final class NamedWritesCatalog extends SparkCatalog {
   static final String WRITE = "spark.procession.write-id";
   private static final String REPLACED = "spark.procession.replaced-metadata";
+  private static final String UUIDS = "spark.procession.uuid-columns";
   private static final String ENDED = "procession_ended_writes";
   private static final String EXECUTORS = "procession_executors";
   private static final String JOBS = "procession_jobs";
@@ -48,14 +50,15 @@ public final class NamedWritesCatalog extends SparkCatalog {
     return proxy(
         catalog,
         (self, method, arguments) -> {
-          Object result = call(catalog, method, arguments);
           switch (method.getName()) {
             case "loadTable":
-              return result != null && result.getClass() == BaseTable.class ? named((BaseTable) result) : result;
+              Object table = call(catalog, method, arguments);
+              return table != null && table.getClass() == BaseTable.class ? named((BaseTable) table) : table;
             case "buildTable":
-              return named((Catalog.TableBuilder) result);
+              Object[] asked = {arguments[0], wanted((Schema) arguments[1])};
+              return named((Catalog.TableBuilder) call(catalog, method, asked));
             default:
-              return result;
+              return call(catalog, method, arguments);
           }
         });
   }
@@ -105,6 +108,12 @@ public final class NamedWritesCatalog extends SparkCatalog {
   private Optional<String> write() {
     String id = session.conf().get(WRITE, "");
     return id.isEmpty() ? Optional.empty() : Optional.of(id);
+  }
+
+  /** Of a table that a write makes, as the coordinator wants it. */
+  private Schema wanted(Schema plain) {
+    String uuids = session.conf().get(UUIDS, "");
+    return write().isEmpty() || uuids.isEmpty() ? plain : UuidColumns.made(plain, uuids);
   }
 
   private org.apache.iceberg.Table named(BaseTable table) {
