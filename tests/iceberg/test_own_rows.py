@@ -141,11 +141,15 @@ def test_a_query_that_fails_late_leaves_nothing(lake: Any, monkeypatch: pytest.M
     assert (len(lake.rows("t")), len(lake.table("t").snapshots())) == (50, 1)
 
 
-def test_files_of_other_formats_are_refused(lake: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("write.format.default", "orc", "orc"), ("write.target-file-size-bytes", "1", "of 1 bytes")],
+)
+def test_files_that_are_not_made_here_are_refused(lake: Any, name: str, value: str, said: str) -> None:
     table = lake.create("t", [numbers(0)])
     with table.transaction() as change:
-        change.set_properties({"write.format.default": "orc"})
-    with pytest.raises(ProcessionError, match=r"Cannot insert rows of table db\.t: its files are to be orc"):
+        change.set_properties({name: value})
+    with pytest.raises(ProcessionError, match=rf"Cannot insert rows of table db\.t: its files are to be {said}"):
         insert(lake)
     assert files(lake) == 1
 
@@ -188,6 +192,7 @@ def test_few_rows_that_cannot_be_written_here_are_left_to_spark(lake: Any) -> No
         {"write.parquet.bloom-filter-enabled.column.id": "true"},
         {"write.format.default": "avro"},
         {"encryption.key-id": "k"},
+        {"write.target-file-size-bytes": "1"},
     ],
 )
 def test_few_rows_of_special_tables_are_left_to_spark(lake: Any, properties: dict[str, str]) -> None:

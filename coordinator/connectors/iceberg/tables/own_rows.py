@@ -23,6 +23,7 @@ from pyiceberg.table.snapshots import Operation
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.snapshots.cherry_pick import STAGED
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
@@ -38,6 +39,8 @@ from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
 _PART_BYTES = 64 << 20
 """Of rows in memory: each part becomes a file a partition, or several by the table's target size."""
 _PARQUET = "parquet"
+_SMALLEST = 1 << 16
+"""Bytes of files that a table may ask for: of smaller ones a statement would make any number."""
 _OF_SPARK = ("write.location-provider.", "write.parquet.bloom-filter-", "encryption.")
 """Properties by which Spark writes, and PyIceberg does not."""
 _NOT_WRITTEN = (pa.ArrowException, ValueError, TypeError, ArithmeticError, NotImplementedError, LookupError)
@@ -82,7 +85,7 @@ def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Rows
 def _suits(table: Table) -> bool:
     """Whether what Spark would make of few rows is what PyIceberg makes of them."""
     properties = table.properties
-    plain = properties.get("write.format.default", _PARQUET).lower() == _PARQUET and not unknown_to_spark(table)
+    plain = _format(table) == _PARQUET and _target_size(table) >= _SMALLEST and not unknown_to_spark(table)
     special = any(name.startswith(_OF_SPARK) for name in properties)
     required = any(f.required for n, f in index_by_id(table.schema()).items() if n not in _top(table))
     return plain and not special and not required and table.sort_order().is_unsorted
@@ -111,10 +114,20 @@ def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQ
 
 
 def _check_format(table: Table) -> None:
-    file_format = table.properties.get("write.format.default", _PARQUET)
-    if file_format.lower() != _PARQUET:
-        message = f"Cannot insert rows of table {'.'.join(table.name())}: its files are to be {file_format}"
+    """Raises NOT_SUPPORTED for files that are not made here."""
+    file_format, size = _format(table), _target_size(table)
+    if file_format != _PARQUET or size < _SMALLEST:
+        made = file_format if file_format != _PARQUET else f"of {size} bytes"
+        message = f"Cannot insert rows of table {'.'.join(table.name())}: its files are to be {made}"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _format(table: Table) -> str:
+    return table.properties.get("write.format.default", _PARQUET).lower()
+
+
+def _target_size(table: Table) -> int:
+    return number_or(table.properties.get("write.target-file-size-bytes"), _SMALLEST)
 
 
 def _files(table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context: WriteContext) -> Iterator[DataFile]:
