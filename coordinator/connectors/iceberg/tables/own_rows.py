@@ -135,8 +135,8 @@ def _files(table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context:
     try:
         schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
         for part in _parts(rows, schema):
-            context.procedure.check_cancelled()
             for file in _dataframe_to_data_files(table.metadata, part, table.io, uuid.UUID(write_id), numbers):
+                context.procedure.check_cancelled()  # those that other threads still write are looked for later
                 file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
                 yield file
     except _NOT_WRITTEN as error:
