@@ -16,7 +16,7 @@ install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-ch
 	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
 	|| { echo "procession: setup failed: $$(awk -f tools/why_setup_failed.awk setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-full check check-code check-tests audit bless rooms bench clean
+.PHONY: help setup demo up test test-full check check-code check-tests audit bless rooms bench release clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ rooms: $(STAMP) ## draw the rooms of the code and their imports into docs/rooms.
 bench: $(STAMP) ## run one benchmark: make bench NAME=rewrite (benchmarks/README.md lists them)
 	@test -n "$(NAME)" || { echo "make bench needs the name of a benchmark, such as NAME=rewrite; benchmarks/README.md lists them"; exit 2; }
 	$(BIN)/python -m benchmarks.$(NAME)
+
+release: $(STAMP) ## make a release of what is committed: make release VERSION=0.2.0 (docs/howto.md)
+	@$(BIN)/python -m tools.release $(VERSION)
 
 clean: ## remove the environment, caches, and var with the tables of make up
 	rm -rf $(VENV) $(VENV)-audit var build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
