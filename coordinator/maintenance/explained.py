@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from coordinator.maintenance.decisions import Past
 from coordinator.maintenance.health import health_of
 from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.policies import TYPES, TablePolicy
+from coordinator.maintenance.questions import Past
 from coordinator.maintenance.records import TableKey
 from coordinator.maintenance.store import MaintenanceStore
 from shared.spi.maintenance import TableState

@@ -53,6 +53,9 @@ class CommitRates:
     median_gap_seconds: float | None = None
     foreign_rewriter: str | None = None
     """Another program that rewrote the table at least twice within a day."""
+    row_changes: int = 0
+    """Commits of writers that named data files, to delete rows in them or to replace them: these fail where a rewrite
+    took the files meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,10 @@ class MaintainedTables(Protocol):
 
     def marker(self, schema: str, table: str) -> str | None:
         """What changes with every change of a table, as cheaply as can be; None when there is no such table."""
+        ...
+
+    def markers(self, schema: str) -> Mapping[str, str]:
+        """What ``marker`` tells of the tables of a schema, as far as one question tells it of all; else nothing."""
         ...
 
     def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:

@@ -153,3 +153,20 @@ def test_files_that_share_keys_and_files_out_of_order(lake: Any) -> None:
     lake.rewrite("t", {"rewrite-all": "true"}, strategy="sort")
     (found,) = state(lake).partitions
     assert (found.overlap_depth, found.overlap_size, found.stale_files) == (1, 0, 0)
+
+
+def test_markers_of_all_tables_are_one_question_and_push_no_table_out(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog of a thousand tables is asked in every round: what statements read must stay in memory."""
+    used = lake.create("used", [rows(0)])
+    tables = {name: lake.create(name, [rows(0)]) for name in ("a", "b", "c")}
+    tables_of = lake.connector.tables_of
+    kept = tables_of.load("db", "used")
+    monkeypatch.setattr("coordinator.connectors.iceberg.catalog._CACHED_TABLES", 1)
+    wanted = {name: table.refresh().metadata_location for name, table in {**tables, "used": used}.items()}
+    assert lake.connector.markers("db") == wanted
+    assert {name: lake.connector.marker("db", name) for name in wanted} == wanted
+    assert lake.connector.marker("db", "USED") == wanted["used"]
+    assert lake.connector.markers("nope") == {}
+    assert tables_of.load("db", "used").metadata is kept.metadata

@@ -31,6 +31,7 @@ from shared.spi.maintenance import CommitRates, PartitionState, SnapshotRetentio
 _WEEK = timedelta(days=7)
 _SMALL_MANIFEST = 1 << 20
 _OURS = "procession"
+_NAMING_FILES = ("added-position-deletes", "deleted-data-files", "added-dvs")
 _MOST_GAPS = 1000
 
 
@@ -163,6 +164,7 @@ def _rates(line: Sequence[Snapshot], now: datetime) -> CommitRates:
         sum(count(s, "added-files-size") for s in rewrites),
         median(gaps) if gaps else None,
         _foreign_rewriter(rewrites, now),
+        sum(any(count(s, name) for name in _NAMING_FILES) for s in written),
     )
 
 
