@@ -116,6 +116,15 @@ def test_deletes_count_in_their_partition(lake: Any, foreign: Any) -> None:
     assert state(lake).dangling_deletes == 0
 
 
+def test_commits_that_name_data_files_are_told_apart(lake: Any) -> None:
+    """They lose where a rewrite takes the files meanwhile; appends never do."""
+    table = lake.create("t", [rows(0), rows(4)])
+    lake.rewrite("t")
+    assert state(lake).rates.row_changes == 0
+    table.refresh().delete("id = 1")
+    assert (state(lake).rates.commits, state(lake).rates.row_changes) == (3, 1)
+
+
 def test_who_else_rewrites_the_table_is_named_after_the_second_time(lake: Any) -> None:
     lake.create("t", [rows(4 * i) for i in range(8)])
     lake.rewrite("t")
