@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.table import Table
 
-from benchmarks.lake.row_delta import RowDelta, data_files, equality_file, vector_file
+from benchmarks.lake.row_delta import RowDelta, data_files, equality_file, make_version_three, vector_file
 from benchmarks.lake.schedule import Member, Write
 from coordinator.connectors.iceberg.connector import FACTORY, IcebergConnector
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
@@ -76,7 +75,7 @@ class Writers:
             if member.kind == "late":
                 table.update_spec().add_identity("day").commit()
             if member.kind == "merge":
-                _upgrade(table)
+                make_version_three(table)
             ledger = self.ledgers[member.name] = Ledger()
             first = ledger.new(random.Random(member.name), _FIRST, range(1))
             table = self.table(member)
@@ -169,9 +168,3 @@ def _positions(vector: LiveFile) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     with Path(vector.path.removeprefix("file://")).open("rb") as source:
         source.seek(offset)
         return decoded(source.read(length))
-
-
-def _upgrade(table: Table) -> None:
-    """A new table in format version 3, which PyIceberg does not write: nobody has read its metadata yet."""
-    file = Path(table.metadata_location.removeprefix("file://"))
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format-version": 3, "next-row-id": 0}))
