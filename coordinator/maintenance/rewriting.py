@@ -20,6 +20,7 @@ _SKIPPED_IN_ORDER = 0.1
 _HOT_GAPS = 2.0
 _FAR_TOO_MANY = 12
 _VERY_MANY = 100
+_PAUSE_GAPS = 8.0
 _AMPLIFICATION = 3.0
 _MOST_PARTITIONS = 50
 
@@ -46,7 +47,11 @@ def rewrite_step(asked: Question) -> Step:
     if not paying:
         best = worth[0]
         return Step(name, f"{_described(best[1])} saves {best[0]:.2f} of what its rewrite costs, wanted is {bar:g}")
-    return _chosen(asked, paying, len(due) - len(cold))
+    taken = [(priority, partition) for priority, partition in paying if not _in_the_way(partition, asked)]
+    if not taken:
+        reason = f"{_described(paying[0][1])}; writers that change rows are at work, and would lose to a rewrite"
+        return Step(name, reason, due=_pause_from(asked))
+    return _chosen(asked, taken, len(due) - len(cold))
 
 
 def applies_all_deletes(step: Step) -> bool:
@@ -100,22 +105,31 @@ def _nothing_due(state: TableState, policy: Compaction) -> str:
 
 
 def _hot(partition: PartitionState, asked: Question) -> bool:
-    """Written a moment ago, so that the next commit would undo the work; not if it has far too many files.
+    """Written a moment ago, so that the next commit would undo the work; not if it has far too many files."""
+    if partition.files > _FAR_TOO_MANY * needed_files(partition, asked.state.target_size):
+        return False
+    cold_from = _cold_from(partition, asked)
+    return cold_from is not None and asked.now < cold_from
 
-    Writers that change rows lose where the rewrite comes between their reading and their commit. They are taken to be
-    done in the second half of the gap between two commits, so that one that fits into the first half is in nobody's
-    way; others wait for a pause of the writers, or until it has very many files.
+
+def _in_the_way(partition: PartitionState, asked: Question) -> bool:
+    """Whether a writer that changes rows may lose: where the rewrite comes between its reading and its commit.
+
+    Such a writer is taken to be done in the second half of the gap between two commits, so that a rewrite that fits
+    into the first half of a short gap is in nobody's way. Others wait for a pause, or until there are very many files.
     """
-    cold_from, gap = _cold_from(partition, asked), asked.state.rates.median_gap_seconds
-    if cold_from is None or gap is None or asked.now >= cold_from:
+    changes = asked.state.rates.row_changes
+    if changes is None or partition.files > _VERY_MANY * needed_files(partition, asked.state.target_size):
         return False
-    needed = needed_files(partition, asked.state.target_size)
-    if partition.files <= _FAR_TOO_MANY * needed:
-        return True
-    if not asked.state.rates.row_changes or partition.files > _VERY_MANY * needed:
+    passed = (asked.now - changes.last).total_seconds()
+    if passed >= _PAUSE_GAPS * changes.median_gap_seconds:
         return False
-    passed = _HOT_GAPS * gap - (cold_from - asked.now).total_seconds()
-    return passed + _cost(asked, partition) > gap / 2
+    return passed + _cost(asked, partition) > changes.short_gap_seconds / 2
+
+
+def _pause_from(asked: Question) -> datetime | None:
+    changes = asked.state.rates.row_changes
+    return None if changes is None else changes.last + timedelta(seconds=_PAUSE_GAPS * changes.median_gap_seconds)
 
 
 def _cold_from(partition: PartitionState, asked: Question) -> datetime | None:

@@ -8,8 +8,8 @@ from datetime import timedelta
 from coordinator.maintenance.calls import call_text
 from coordinator.maintenance.decisions import backed_off
 from coordinator.maintenance.policies import DEFAULT, PartitionExpiry
-from coordinator.maintenance.questions import Past, Question
-from shared.spi.maintenance import CommitRates
+from coordinator.maintenance.questions import Past, Question, Step
+from shared.spi.maintenance import CommitRates, RowChanges
 from tests.maintenance.states import MB, NOW, partition, policy, steps, table
 
 
@@ -110,17 +110,19 @@ def test_partitions_that_are_written_just_now_are_left_alone() -> None:
 def test_writers_that_change_rows_are_given_way() -> None:
     """A rewrite that comes between their reading and their commit makes them fail."""
 
-    def wanted(minutes: float, files: int = 40, **rates: int) -> bool:
-        part = partition("p", files, last_change=NOW - timedelta(minutes=minutes))
-        known = CommitRates(commits=100, median_gap_seconds=600.0, **rates)
-        return steps(table(part, rates=known))["rewrite_data_files"].wanted
+    def step(minutes: float, files: int = 40, short: float = 580.0) -> Step:
+        last = NOW - timedelta(minutes=minutes)
+        part = partition("p", files, last_change=last - timedelta(hours=1))
+        rates = CommitRates(commits=100, row_changes=RowChanges(last, 600.0, short))
+        return steps(table(part, rates=rates))["rewrite_data_files"]
 
-    assert wanted(4.9)
-    assert not wanted(4.99, row_changes=1)
-    assert wanted(4.9, row_changes=1), "the next commit has not begun, and this one is over"
-    assert not wanted(9, row_changes=1)
-    assert wanted(9, files=200, row_changes=1)
-    assert wanted(21, row_changes=1)
+    assert step(4.7).wanted, "it is over before the next statement begins"
+    late = step(4.82)
+    assert (late.wanted, late.due) == (False, NOW + timedelta(minutes=80 - 4.82))
+    assert "writers that change rows are at work" in late.reason
+    assert not step(4.7, short=100).wanted, "they come irregularly"
+    assert step(80).wanted, "they pause"
+    assert step(9, files=200).wanted, "there are very many files"
 
 
 def test_one_call_takes_no_more_bytes_than_it_may_and_the_best_first() -> None:
