@@ -3,9 +3,9 @@
 ``python -m benchmarks.beside_writers [seconds] [format version] [--peer]``. Spark deletes and updates rows by
 merge-on-read, PyIceberg appends and deletes by copy-on-write (in version 3, which it does not write, Spark appends),
 and our procedure packs and sorts in turn, on one table. Every writer keeps what it was told; an answer that was lost
-leaves its rows open. Ends with a comparison of all rows, read by PyIceberg and by Spark, and prints a JSON line. With ``--peer`` the
-same writers then work beside Iceberg's own procedure on a new table, on the same schedule, and a second line says how
-often its rewrites landed.
+leaves its rows open. Ends with a comparison of all rows, read by PyIceberg and by Spark, and prints a JSON line. With
+``--peer`` the same writers then work beside Iceberg's own procedure on a new table, on the same schedule, and a second
+line says how often its rewrites landed.
 """
 
 from __future__ import annotations

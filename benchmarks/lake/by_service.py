@@ -24,13 +24,13 @@ from tests.e2e.service import Service, start_service, write_etc
 
 _SCAN_SECONDS = 10
 _IDLE_ROUNDS = 6
-_SETTLE_SECONDS = 900
+_SETTLE_SECONDS = 1200
 _SETTINGS = """\
 maintenance.enabled=true
 maintenance.dry-run=false
 maintenance.scan-interval={scan}s
-maintenance.max-concurrent-jobs=2
-maintenance.max-per-catalog=2
+maintenance.max-concurrent-jobs=4
+maintenance.max-per-catalog=4
 maintenance.horizon-days=90
 maintenance.policy-file=maintenance.json
 maintenance.budget.seconds-per-day={seconds}s
