@@ -220,8 +220,7 @@ class Inspector:
         runnable = tuple(
             step for step, decision in zip(steps, decisions, strict=True) if decision.verdict in ("RUN", "DRY RUN")
         )
-        soon = min((step.due for step in steps if step.due is not None), default=None)
-        look = self._look_record(key, state, words, decisions, now, before, soon)
+        look = self._look_record(key, state, words, decisions, now, before, _soonest(steps))
         return Inspection(look, decisions, () if dry else runnable, words.policy.sources["compaction"])
 
     def _is_not_due(self, before: Look, now: datetime) -> bool:
@@ -238,21 +237,21 @@ class Inspector:
         decisions: Sequence[Decision],
         now: datetime,
         before: Look | None,
-        soon: datetime | None,
+        later: tuple[datetime, str] | None,
     ) -> Look:
-        """``soon``: when a step may be wanted that is not yet."""
+        """``later``: when a step may be wanted that is not yet, and why it is not."""
         health = health_of(state)
         waiting = [each for each in decisions if each.verdict in ("RUN", "DRY RUN", "WAIT")]
         since = now if before is None or before.waiting_since is None else before.waiting_since
-        reason = waiting[0].reason if waiting else "nothing is to be done"
+        reason = waiting[0].reason if waiting else "nothing is to be done" if later is None else later[1]
         if not waiting and len(decisions) == 1:
             reason = decisions[0].reason
         if words.ignored:
             reason = f"{reason}; ignored properties: {', '.join(words.ignored)}"
         idle = not waiting or waiting[0].verdict == "DRY RUN"
         again = timedelta(seconds=self._settings.unchanged_interval if idle else self._settings.scan_interval) - _AGAIN
-        if soon is not None:
-            again = min(again, max(_AGAIN, soon - now))
+        if later is not None:
+            again = min(again, max(_AGAIN, later[0] - now))
         rows = sum(partition.records for partition in state.partitions)
         deleted = sum(partition.position_deletes for partition in state.partitions)
         return Look(
@@ -307,6 +306,10 @@ class Inspector:
             if most is not None and used + wanted > most:
                 return f"needs {wanted:g} of the {name}, of which {max(0.0, most - used):g} of {most:g} are left"
         return None
+
+
+def _soonest(steps: Sequence[Step]) -> tuple[datetime, str] | None:
+    return min(((step.due, step.reason) for step in steps if step.due is not None), default=None)
 
 
 def _covers(pause: Pause, key: TableKey) -> bool:

@@ -245,6 +245,9 @@ def test_a_table_that_was_written_just_now_is_looked_at_again_when_it_has_cooled
     found.work()
     assert found.jobs() == []
     assert "being written just now" in found.verdicts()[-1][1]
+    look = found.store.look(key)
+    assert look is not None
+    assert (look.state, look.reason) == ("HEALTHY", "1 partitions would be due, but are being written just now")
     found.now = NOW + timedelta(minutes=9)
     found.work()
     assert found.jobs() == []
