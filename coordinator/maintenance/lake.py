@@ -47,11 +47,11 @@ class Lake:
         found: dict[TableKey, str] = {}
         for catalog, schema in sorted({(key.catalog, key.schema) for key in wanted}):
             try:
-                told = self._maintained(catalog).markers(schema)
+                markers = self._maintained(catalog).markers(schema)
             except ProcessionError as error:
                 _LOG.warning("tables of %s.%s cannot be compared: %s", catalog, schema, error.message)
                 continue
-            named = ((TableKey(catalog, schema, name), marker) for name, marker in told.items())
+            named = ((TableKey(catalog, schema, name), marker) for name, marker in markers.items())
             found.update((key, marker) for key, marker in named if key in wanted)
         return found
 

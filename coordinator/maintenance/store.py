@@ -203,7 +203,7 @@ class MaintenanceStore:
         if isinstance(self._home, Path):
             taken = (func.julianday(jobs.ended) - func.julianday(jobs.started)) * _DAY_SECONDS
         else:
-            ended, started = (cast(moment, DateTime(timezone=True)) for moment in (jobs.ended, jobs.started))
+            ended, started = (cast(text, DateTime(timezone=True)) for text in (jobs.ended, jobs.started))
             taken = cast(func.extract("epoch", ended - started), Float)
         return func.coalesce(taken, jobs.estimated_seconds)
 
