@@ -60,6 +60,12 @@ def _table(state: TableState) -> Iterator[Line]:
     rates = state.rates
     gap = "" if rates.median_gap_seconds is None else f", every {rates.median_gap_seconds:g} s at the median"
     yield "table", "commits of 7 days", f"{rates.commits}{gap}"
+    changes = rates.row_changes
+    if changes is not None:
+        often = (
+            f"every {changes.median_gap_seconds:g} s at the median, one in twenty after {changes.short_gap_seconds:g} s"
+        )
+        yield "table", "row changes by others", f"the last at {changes.last:%Y-%m-%d %H:%M:%S} UTC, {often}"
     yield "table", "bytes of 7 days", f"{rates.appended} written by writers, {rates.rewritten} by rewrites"
     for name, value in (("left alone", state.obstacle), ("no file is deleted", state.keeps_files)):
         if value is not None:

@@ -45,7 +45,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Commits of writers that named data files, to delete rows in them or to replace them.
+    """Commits of other programs that named data files, to delete rows in them or to replace them.
 
     They fail where a rewrite takes these files meanwhile. One gap in twenty between two of them is shorter than
     ``short_gap_seconds``.

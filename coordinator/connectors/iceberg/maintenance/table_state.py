@@ -164,8 +164,13 @@ def _rates(line: Sequence[Snapshot], now: datetime) -> CommitRates:
         sum(count(s, "added-files-size") for s in rewrites),
         median(gaps) if gaps else None,
         _foreign_rewriter(rewrites, now),
-        _row_changes([s for s in written if any(count(s, name) for name in _NAMING_FILES)]),
+        _row_changes([s for s in written if _names_files(s)]),
     )
+
+
+def _names_files(snapshot: Snapshot) -> bool:
+    """Whether another program's; ours is run again by itself where it lost."""
+    return any(count(snapshot, name) for name in _NAMING_FILES) and _program(snapshot) != _OURS
 
 
 def _row_changes(changes: Sequence[Snapshot]) -> RowChanges | None:
