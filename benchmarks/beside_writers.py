@@ -239,6 +239,11 @@ def _run(
         time.sleep(2.0)  # or Spark's deletes, which are not tried again, would never land
 
     steps.append(rewrites)
+    _all_at_once(steps, end)
+
+
+def _all_at_once(steps: Sequence[Callable[[random.Random, int], None]], end: float) -> None:
+    """Each again and again, in a thread of its own, until the end."""
 
     def loop(seed: int, step: Callable[[random.Random, int], None]) -> None:
         chance, number = random.Random(seed), 0

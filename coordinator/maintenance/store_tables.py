@@ -27,25 +27,6 @@ class StoreTables:
 def store_tables(prefix: str) -> StoreTables:
     """``prefix`` where other rooms have tables beside them."""
     metadata = MetaData()
-    looks = Table(
-        f"{prefix}looks",
-        metadata,
-        *_key_columns(primary=True),
-        *(Column(name, String, nullable=False) for name in ("uuid", "marker", "worst_partition", "policy", "state")),
-        *(
-            Column(name, BigInteger, nullable=False)
-            for name in (
-                "health", "worst", "files", "files_needed", "small_files", "delete_files", "size", "snapshots",
-                "manifests", "appended", "rewritten",
-            )
-        ),
-        Column("deleted_ratio", Float, nullable=False),
-        Column("overlap_depth", BigInteger, nullable=False, server_default="0"),
-        Column("reason", String, nullable=False),
-        Column("looked", String, nullable=False),
-        Column("next_look", String, nullable=False),
-        Column("waiting_since", String),
-    )  # fmt: skip
     decisions = Table(
         f"{prefix}decisions",
         metadata,
@@ -70,7 +51,29 @@ def store_tables(prefix: str) -> StoreTables:
         *_key_columns(primary=True),
         Column("scans", BigInteger, nullable=False),
     )
-    return StoreTables(metadata, looks, decisions, _jobs(prefix, metadata), pauses, scans)
+    return StoreTables(metadata, _looks(prefix, metadata), decisions, _jobs(prefix, metadata), pauses, scans)
+
+
+def _looks(prefix: str, metadata: MetaData) -> Table:
+    return Table(
+        f"{prefix}looks",
+        metadata,
+        *_key_columns(primary=True),
+        *(Column(name, String, nullable=False) for name in ("uuid", "marker", "worst_partition", "policy", "state")),
+        *(
+            Column(name, BigInteger, nullable=False)
+            for name in (
+                "health", "worst", "files", "files_needed", "small_files", "delete_files", "size", "snapshots",
+                "manifests", "appended", "rewritten",
+            )
+        ),
+        Column("deleted_ratio", Float, nullable=False),
+        Column("overlap_depth", BigInteger, nullable=False, server_default="0"),
+        Column("reason", String, nullable=False),
+        Column("looked", String, nullable=False),
+        Column("next_look", String, nullable=False),
+        Column("waiting_since", String),
+    )  # fmt: skip
 
 
 def _jobs(prefix: str, metadata: MetaData) -> Table:

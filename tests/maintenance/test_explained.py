@@ -13,8 +13,8 @@ from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.store import MaintenanceStore
 from shared.spi.maintenance import CommitRates, RowChanges
+from tests.maintenance.cases import States
 from tests.maintenance.states import NOW, partition
-from tests.maintenance.test_service import States
 
 
 def test_writers_that_change_rows_are_named_with_their_gaps(tmp_path: Path) -> None:
