@@ -1,13 +1,16 @@
 """Rewrites beside real writers for some minutes: no row is lost, none returns, and the rewrites land.
 
-``python -m benchmarks.beside_writers [seconds] [format version]``. Spark deletes and updates rows by merge-on-read,
-PyIceberg appends and deletes by copy-on-write (in version 3, which it does not write, Spark appends), and our procedure
-packs and sorts in turn, on one table. Every writer keeps what it was told; an answer that was lost leaves its rows
-open. Ends with a comparison of all rows, read by PyIceberg and by Spark, and prints a JSON line.
+``python -m benchmarks.beside_writers [seconds] [format version] [--peer]``. Spark deletes and updates rows by
+merge-on-read, PyIceberg appends and deletes by copy-on-write (in version 3, which it does not write, Spark appends),
+and our procedure packs and sorts in turn, on one table. Every writer keeps what it was told; an answer that was lost
+leaves its rows open. Ends with a comparison of all rows, read by PyIceberg and by Spark, and prints a JSON line. With
+``--peer`` the same writers then work beside Iceberg's own procedure on a new table, on the same schedule, and a second
+line says how often its rewrites landed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
@@ -164,8 +167,21 @@ def rewrite(lab: Lab, told: Told, number: int) -> None:
         told.failed(what, error, [], certain=True)
 
 
-def main(seconds: float = 180, version: int = 2) -> None:
-    """Run, compare, print."""
+def rewrite_by_iceberg(spark: SparkEngine, told: Told, number: int) -> None:
+    """The same by Iceberg's own procedure, along a Z-curve where ours takes Hilbert's."""
+    what = ("pack", "sort", "hilbert")[number % 3]
+    orders = {"pack": "", "sort": "value, id", "hilbert": "zorder(id, value)"}
+    order = f", strategy => 'sort', sort_order => '{orders[what]}'" if orders[what] else ""
+    options = "map('min-input-files', '2', 'delete-file-threshold', '1')"
+    try:
+        rows = peer(spark, f"CALL lab.system.rewrite_data_files(table => 'db.t', options => {options}{order})")
+        told.count(what if rows[0][0] else "nothing_to_rewrite")
+    except Exception as error:
+        told.failed(what, error, [], certain=True)
+
+
+def run(who: str, seconds: float, version: int) -> None:
+    """Run, compare, print: rewrites by ``ours`` or by ``iceberg``."""
     with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
         lab, told = Lab(Path(scratch)), Told()
         lab.catalog.create_namespace("db")
@@ -175,8 +191,15 @@ def main(seconds: float = 180, version: int = 2) -> None:
             properties += [f"'format-version' = '{version}'", "'commit.retry.num-retries' = '20'"]
             peer(spark, f"CREATE TABLE lab.db.t (id bigint, value bigint) TBLPROPERTIES ({', '.join(properties)})")
             next_id = append(lab, spark, told, 0)
-            _run(lab, spark, told, time.monotonic() + seconds, next_id, version)
-            print(json.dumps(_compared(lab, spark, told, seconds, version)), flush=True)
+
+            def rewrites(number: int) -> None:
+                if who == "ours":
+                    rewrite(lab, told, number)
+                else:
+                    rewrite_by_iceberg(spark, told, number)
+
+            _run(lab, spark, told, time.monotonic() + seconds, next_id, version, rewrites)
+            print(json.dumps({"who": who, **_compared(lab, spark, told, seconds, version)}), flush=True)
         finally:
             spark.stop()
     writers = ("append", "copy_on_write", "delete", "update")
@@ -184,7 +207,15 @@ def main(seconds: float = 180, version: int = 2) -> None:
         print(error, file=sys.stderr)
 
 
-def _run(lab: Lab, spark: SparkEngine, told: Told, end: float, next_id: int, version: int) -> None:
+def _run(
+    lab: Lab,
+    spark: SparkEngine,
+    told: Told,
+    end: float,
+    next_id: int,
+    version: int,
+    rewrite_once: Callable[[int], None],
+) -> None:
     ids = [next_id]
 
     def appends(_chance: random.Random, _number: int) -> None:
@@ -204,10 +235,15 @@ def _run(lab: Lab, spark: SparkEngine, told: Told, end: float, next_id: int, ver
         steps.append(overwrites)
 
     def rewrites(_chance: random.Random, number: int) -> None:
-        rewrite(lab, told, number)
+        rewrite_once(number)
         time.sleep(2.0)  # or Spark's deletes, which are not tried again, would never land
 
     steps.append(rewrites)
+    _all_at_once(steps, end)
+
+
+def _all_at_once(steps: Sequence[Callable[[random.Random, int], None]], end: float) -> None:
+    """Each again and again, in a thread of its own, until the end."""
 
     def loop(seed: int, step: Callable[[random.Random, int], None]) -> None:
         chance, number = random.Random(seed), 0
@@ -243,4 +279,10 @@ def _compared(lab: Lab, spark: SparkEngine, told: Told, seconds: float, version:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(prog="benchmarks.beside_writers")
+    parser.add_argument("seconds", type=float, nargs="?", default=180.0)
+    parser.add_argument("version", type=int, nargs="?", default=2)
+    parser.add_argument("--peer", action="store_true")
+    given = parser.parse_args()
+    for each in ("ours", "iceberg") if given.peer else ("ours",):
+        run(each, given.seconds, given.version)

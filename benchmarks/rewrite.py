@@ -15,7 +15,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,9 +30,11 @@ from benchmarks import compactors
 from benchmarks.lineitem import DELETED, Start, make_table
 from coordinator.connectors.iceberg.connector import FACTORY, IcebergConnector
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.engine.execution import SentRows
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.explain.operators import Operator
 from coordinator.vocabulary.planned_statement import CallProcedure
 from shared.properties import Property
 from shared.spi.procedure import ProcedureContext, TableTarget
@@ -72,7 +74,21 @@ class BenchExecution:
 
     def set_update_count(self, count: int) -> None: ...
 
+    @property
+    def sent_rows(self) -> SentRows | None:
+        return None
+
+    def committed(self, snapshot_id: int) -> None: ...
+
+    def ran_on(self, engine: str, why: str) -> None: ...
+
+    def ran_on_spark(self, operations: Sequence[str], jobs: Sequence[int]) -> None: ...
+
+    def report_operators(self, operators: Sequence[Operator]) -> None: ...
+
     def check_cancelled(self) -> None: ...
+
+    def kill(self, message: str) -> None: ...
 
     def on_cancel(self, callback: Callable[[], None]) -> None: ...
 

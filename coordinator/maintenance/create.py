@@ -21,6 +21,7 @@ from coordinator.maintenance.store import MaintenanceStore, SharedDatabase
 from coordinator.maintenance.view import ServiceView
 from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
 from coordinator.values.database_files import set_aside_if_damaged
+from coordinator.vocabulary.planned_statement import WriteRows
 from shared.spi.session import Session
 
 _REFRESH_SECONDS = 5.0
@@ -38,10 +39,13 @@ class Maintenance:
         return self.service.running()
 
     def query_ended(self, query: Query) -> None:
-        """Count what statements of others read."""
+        """Count what statements of others read, and look at what they wrote."""
         planned, own = query.planned, self.view.own(query.session)
         if planned is not None and query.error is None and not own and planned.update_type is None:
             self.service.scanned(TableKey(v.catalog, v.schema, v.name) for v in planned.table_versions if not v.view)
+        if planned is not None and query.error is None and not own and isinstance(planned.work, WriteRows):
+            write = planned.work.write
+            self.service.committed(TableKey(write.catalog, write.schema, write.table))
 
 
 def create_maintenance(

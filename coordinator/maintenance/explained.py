@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from coordinator.maintenance.decisions import Past
 from coordinator.maintenance.health import health_of
 from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.policies import TYPES, TablePolicy
+from coordinator.maintenance.questions import Past
 from coordinator.maintenance.records import TableKey
 from coordinator.maintenance.store import MaintenanceStore
 from shared.spi.maintenance import TableState
@@ -60,6 +60,12 @@ def _table(state: TableState) -> Iterator[Line]:
     rates = state.rates
     gap = "" if rates.median_gap_seconds is None else f", every {rates.median_gap_seconds:g} s at the median"
     yield "table", "commits of 7 days", f"{rates.commits}{gap}"
+    changes = rates.row_changes
+    if changes is not None:
+        often = (
+            f"every {changes.median_gap_seconds:g} s at the median, one in twenty after {changes.short_gap_seconds:g} s"
+        )
+        yield "table", "row changes by others", f"the last at {changes.last:%Y-%m-%d %H:%M:%S} UTC, {often}"
     yield "table", "bytes of 7 days", f"{rates.appended} written by writers, {rates.rewritten} by rewrites"
     for name, value in (("left alone", state.obstacle), ("no file is deleted", state.keeps_files)):
         if value is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
 from coordinator.connectors.registry import Catalogs
@@ -40,6 +40,20 @@ class Lake:
     def marker(self, key: TableKey) -> str | None:
         """None when there is no such table. Raises ProcessionError."""
         return self._maintained(key.catalog).marker(key.schema, key.table)
+
+    def markers(self, keys: Iterable[TableKey]) -> dict[TableKey, str]:
+        """Of many tables, by one question a schema; those of which no such question tells are left out."""
+        wanted = set(keys)
+        found: dict[TableKey, str] = {}
+        for catalog, schema in sorted({(key.catalog, key.schema) for key in wanted}):
+            try:
+                markers = self._maintained(catalog).markers(schema)
+            except ProcessionError as error:
+                _LOG.warning("tables of %s.%s cannot be compared: %s", catalog, schema, error.message)
+                continue
+            named = ((TableKey(catalog, schema, name), marker) for name, marker in markers.items())
+            found.update((key, marker) for key, marker in named if key in wanted)
+        return found
 
     def state(self, key: TableKey, policy: TablePolicy, now: datetime) -> TableState | None:
         """None when there is no such table. Raises ProcessionError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from coordinator.maintenance.decisions import ASSUMED_RATE, OPEN_SECONDS, START_SECONDS
+from coordinator.maintenance.questions import ASSUMED_RATE, OPEN_SECONDS, START_SECONDS
 from coordinator.maintenance.records import MaintenanceJob
 
 REWRITE = "rewrite_data_files"

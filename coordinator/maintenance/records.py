@@ -53,6 +53,15 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """What tells whether a table is due: how the last look found it."""
+
+    marker: str
+    state: str
+    next_look: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """One step of one look: what was decided and by which numbers."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -15,10 +15,11 @@ from typing import Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.maintenance.calls import call_text, within
-from coordinator.maintenance.decisions import Step
+from coordinator.maintenance.commits import CommitFollower
 from coordinator.maintenance.inspection import Inspection, Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, TableKey
+from coordinator.maintenance.questions import Step
+from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, Spent, TableKey
 from coordinator.maintenance.refreshes import ViewRefreshes
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.store import MaintenanceStore
@@ -27,7 +28,9 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _MOST_STEPS = 24
+_MOST_OF_A_KIND = 4
 _POLICY = "policy"
+_COMMIT = "commit"
 _ASK_AGAIN_SECONDS = 10.0
 """Whether users still wait, or a job has ended."""
 _CHANGE_NOTHING = frozenset({"remove_orphan_files", "expire_partitions"})
@@ -91,6 +94,9 @@ class MaintenanceService:
         self._scans: Counter[TableKey] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._refreshes = ViewRefreshes(settings, lake, statements, store, now)
+        self._follower = CommitFollower(settings.commit_delay, self._look_after_commit)
+        self._choosing = asyncio.Lock()
+        self._reserved: dict[TableKey, Step] = {}
 
     @property
     def backlog(self) -> int:
@@ -106,7 +112,9 @@ class MaintenanceService:
         """Work until left; then running calls are cancelled, which undoes what they have not committed."""
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._lose_running)
-        works = (self._look_forever(), self._start_forever(), self._refresh_forever())
+        works = (
+            self._look_forever(), self._start_forever(), self._refresh_forever(), self._follower.follow_forever(),
+        )  # fmt: skip
         tasks = [asyncio.create_task(work) for work in works]
         try:
             yield
@@ -135,6 +143,10 @@ class MaintenanceService:
     def scanned(self, tables: Iterable[TableKey]) -> None:
         """A statement read tables: what is read often is worth more work."""
         self._scans.update(tables)
+
+    def committed(self, table: TableKey) -> None:
+        """A statement changed a table, named as in the statement: it is looked at soon."""
+        self._follower.committed(table)
 
     async def _look_forever(self) -> None:
         while True:
@@ -169,23 +181,33 @@ class MaintenanceService:
         asked, self._asked = self._asked, {}
         for key in await asyncio.to_thread(self._inspector.gone, keys, listed):
             self._waiting.pop(key, None)
-        its_turn = self._is_its_turn()
-        for key in keys:
-            trigger = asked.get(key)
-            if key in self._working or (trigger is None and not its_turn):
-                continue
-            inspection = await asyncio.to_thread(self._inspector.look, key, forced=trigger is not None)
-            if inspection is None:
-                continue
-            self.totals.looks += 1
-            self._waiting.pop(key, None)
-            if inspection.next_step is not None:
-                self._waiting[key] = inspection, trigger or _POLICY
-                self._wake.set()
+        self._follower.known(keys)
+        for key, trigger in asked.items():
+            await self._look(key, trigger, forced=True)
+        if self._is_its_turn():
+            for key in await asyncio.to_thread(self._inspector.due, [key for key in keys if key not in asked]):
+                await self._look(key, _POLICY)
         if self._store.shared:
             await asyncio.to_thread(self._lose_running)
         await asyncio.to_thread(self._store.clear, self._now() - timedelta(days=self._settings.keep_days))
         self.rounds += 1
+
+    async def _look(self, key: TableKey, trigger: str, *, forced: bool = False) -> None:
+        """What it finds to do waits for its turn."""
+        if key in self._working:
+            return
+        inspection = await asyncio.to_thread(self._inspector.look, key, forced=forced)
+        if inspection is None:
+            return
+        self.totals.looks += 1
+        self._waiting.pop(key, None)
+        if inspection.next_step is not None and key not in self._working:
+            self._waiting[key] = inspection, trigger
+            self._wake.set()
+
+    async def _look_after_commit(self, key: TableKey) -> None:
+        if self._is_its_turn():
+            await self._look(key, _COMMIT)
 
     async def _start_forever(self) -> None:
         while True:
@@ -197,12 +219,15 @@ class MaintenanceService:
                 _LOG.exception("maintenance failed to start a job")
 
     async def _start_some(self) -> None:
-        """The group of tables that got least comes first, in it the table to which it does most good."""
+        """The group of tables that got least comes first, in it the table to which it does most good.
+
+        What waits gains with every hour: the first of many busy tables must not keep a quiet one waiting for ever.
+        """
         if self._settings.dry_run:
             self._waiting.clear()
             return
         if not self._is_its_turn():
-            for key in [key for key, (_, trigger) in self._waiting.items() if trigger == _POLICY]:
+            for key in [key for key, (_, trigger) in self._waiting.items() if trigger in (_POLICY, _COMMIT)]:
                 del self._waiting[key]
         shares = await asyncio.to_thread(self._shares) if self._waiting else {}
         for key in sorted(self._waiting, key=lambda key: self._turn(key, shares)):
@@ -222,20 +247,22 @@ class MaintenanceService:
 
     def _turn(self, key: TableKey, shares: dict[str, float]) -> tuple[float, float, TableKey]:
         inspection, _ = self._waiting[key]
-        step = inspection.next_step
-        return shares.get(inspection.group, 0.0), -(step.priority if step is not None else 0.0), key
+        step, since = inspection.next_step, inspection.look.waiting_since
+        hours = 0.0 if since is None else max(0.0, (self._now() - since).total_seconds() / 3600)
+        gain = (step.priority if step is not None else 0.0) * (1 + hours)
+        return shares.get(inspection.group, 0.0), -gain, key
 
     def _shares(self) -> dict[str, float]:
         """Seconds of the last day by group of tables."""
-        since, shares = self._now() - _DAY, dict[str, float]()
-        for job in self._store.jobs(1000):
-            if job.started >= since:
-                group = self._inspector.group_of(job.key)
-                shares[group] = shares.get(group, 0.0) + (job.seconds or job.estimated_seconds)
+        shares = dict[str, float]()
+        for key, seconds in self._store.seconds_by_table(self._now() - _DAY).items():
+            group = self._inspector.group_of(key)
+            shares[group] = shares.get(group, 0.0) + seconds
         return shares
 
     def _ended(self, key: TableKey, task: asyncio.Task[None]) -> None:
         self._working.pop(key, None)
+        self._reserved.pop(key, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             _LOG.error("maintenance of %s broke off", key, exc_info=error)
@@ -245,13 +272,10 @@ class MaintenanceService:
         """Step by step, each decided on the table as the one before left it."""
         began, done, last = self._now(), dict[str, int](), None
         for _ in range(_MOST_STEPS):
-            inspection = await asyncio.to_thread(self._inspector.look, key, forced=True, began=began)
+            inspection, step = await self._next(key, began, done)
             if last is not None and inspection is not None:
                 after = replace(last, files_after=inspection.look.files, size_after=inspection.look.size)
                 await asyncio.to_thread(self._store.save_job, after)
-            step = (
-                None if inspection is None else next((s for s in inspection.runnable if done.get(s.kind, 0) < 4), None)
-            )
             if inspection is None or step is None:
                 return
             if self._statements_wait():
@@ -264,6 +288,21 @@ class MaintenanceService:
             if job.state != "FINISHED":
                 await asyncio.to_thread(self._inspector.look, key, forced=True, began=began)
                 return
+
+    async def _next(
+        self, key: TableKey, began: datetime, done: Mapping[str, int]
+    ) -> tuple[Inspection | None, Step | None]:
+        """A look, and what is done next; from now until its job is written down it counts against the budgets."""
+        async with self._choosing:
+            others = [step for other, step in self._reserved.items() if other != key]
+            reserved = Spent(sum(step.size for step in others), sum(step.seconds for step in others))
+            inspection = await asyncio.to_thread(self._inspector.look, key, forced=True, began=began, reserved=reserved)
+            if inspection is None:
+                return None, None
+            step = next((step for step in inspection.runnable if done.get(step.kind, 0) < _MOST_OF_A_KIND), None)
+            if step is not None:
+                self._reserved[key] = step
+            return inspection, step
 
     def _put_off(self, key: TableKey, step: Step, reason: str) -> Decision:
         return Decision(self._now(), key, step.kind, "WAIT", reason, step.priority, step.size, step.seconds)
@@ -283,6 +322,7 @@ class MaintenanceService:
                 )
             )  # fmt: skip
             await asyncio.to_thread(self._store.save_job, saved[-1])
+            self._reserved.pop(key, None)
 
         state, error = await self._outcome(text, begun, most)
         if not saved:

@@ -63,6 +63,13 @@ class MaintenanceSettings(Settings):
         gt=0,
         description="After this time a table is looked at again though nothing changed it: snapshots grow old.",
     )
+    commit_delay: Seconds = Field(
+        30.0,
+        alias="maintenance.commit-delay",
+        ge=0,
+        description="How long after a statement of this coordinator changed a table it is looked at; at most once in"
+        " this time, and all tables together for a tenth of the time. 0 leaves it to the rounds.",
+    )
     max_jobs: int = Field(
         2, alias="maintenance.max-concurrent-jobs", ge=1, le=64, description="How many tables are worked on at once."
     )

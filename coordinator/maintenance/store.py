@@ -5,126 +5,41 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, fields
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import (
-    BigInteger,
-    Column,
     ColumnElement,
     Connection,
+    DateTime,
     Engine,
     Float,
-    Index,
-    Integer,
-    MetaData,
-    String,
     Table,
+    cast,
     create_engine,
     delete,
     event,
     func,
     insert,
     select,
-    text,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from coordinator.maintenance.decisions import ASSUMED_RATE, Past
+from coordinator.maintenance.questions import ASSUMED_RATE, Past
 from coordinator.maintenance.rates import MOST_JOBS, REWRITE, measured_rate
-from coordinator.maintenance.records import Decision, Look, MaintenanceJob, Pause, Spent, TableKey
+from coordinator.maintenance.records import Decision, Look, MaintenanceJob, Mark, Pause, Spent, TableKey
+from coordinator.maintenance.store_tables import KEY, add_missing, add_sizes, store_tables
 from coordinator.values.migrations import migrate
 
 R = TypeVar("R", Look, Decision, MaintenanceJob, Pause)
-_KEY = ("catalog", "schema", "table")
+MOST_DECISIONS = 200_000
+"""Some 60 MB, however often thousands of tables change their minds."""
+_DAY_SECONDS = 86400.0
 _LOCK = 0x6D61696E
 _SUFFIX = 5
-
-
-def _key_columns(*, primary: bool) -> list[Column[object]]:
-    return [Column(name, String, primary_key=primary, nullable=False) for name in _KEY]
-
-
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    metadata: MetaData
-    looks: Table
-    decisions: Table
-    jobs: Table
-    pauses: Table
-    scans: Table
-
-
-def _tables(prefix: str) -> _Tables:
-    """``prefix`` where other rooms have tables beside them."""
-    metadata = MetaData()
-    looks = Table(
-        f"{prefix}looks",
-        metadata,
-        *_key_columns(primary=True),
-        *(Column(name, String, nullable=False) for name in ("uuid", "marker", "worst_partition", "policy", "state")),
-        *(
-            Column(name, BigInteger, nullable=False)
-            for name in (
-                "health", "worst", "files", "files_needed", "small_files", "delete_files", "size", "snapshots",
-                "manifests", "appended", "rewritten",
-            )
-        ),
-        Column("deleted_ratio", Float, nullable=False),
-        Column("overlap_depth", BigInteger, nullable=False, server_default="0"),
-        Column("reason", String, nullable=False),
-        Column("looked", String, nullable=False),
-        Column("next_look", String, nullable=False),
-        Column("waiting_since", String),
-    )  # fmt: skip
-    decisions = Table(
-        f"{prefix}decisions",
-        metadata,
-        Column("id", Integer, primary_key=True),
-        Column("moment", String, nullable=False, index=True),
-        *_key_columns(primary=False),
-        *(Column(name, String, nullable=False) for name in ("step", "verdict", "reason")),
-        Column("priority", Float, nullable=False),
-        Column("size", BigInteger, nullable=False),
-        Column("seconds", Float, nullable=False),
-    )
-    pauses = Table(
-        f"{prefix}pauses",
-        metadata,
-        Column("scope", String, primary_key=True),
-        *(Column(name, String, nullable=False) for name in ("by", "since", "reason")),
-    )
-    scans = Table(
-        f"{prefix}scans",
-        metadata,
-        Column("day", String, primary_key=True),
-        *_key_columns(primary=True),
-        Column("scans", BigInteger, nullable=False),
-    )
-    return _Tables(metadata, looks, decisions, _jobs(prefix, metadata), pauses, scans)
-
-
-def _jobs(prefix: str, metadata: MetaData) -> Table:
-    return Table(
-        f"{prefix}jobs",
-        metadata,
-        Column("job_id", String, primary_key=True),
-        *_key_columns(primary=False),
-        *(Column(name, String, nullable=False) for name in ("procedure", "trigger", "state")),
-        Column("started", String, nullable=False, index=True),
-        Column("ended", String),
-        Column("estimated_size", BigInteger, nullable=False),
-        Column("estimated_seconds", Float, nullable=False),
-        Column("files_before", BigInteger),
-        Column("files_after", BigInteger),
-        Column("size_before", BigInteger),
-        Column("size_after", BigInteger),
-        Column("error", String),
-        Index(f"{prefix}jobs_of_table", *_KEY, "started"),
-    )
 
 
 class SharedDatabase(Protocol):
@@ -150,11 +65,11 @@ class MaintenanceStore:
         self._lock = threading.Lock()
         self._upsert: Callable[[Table], sqlite.Insert | postgresql.Insert]
         if isinstance(home, Path):
-            self._tables, self._upsert = _tables(""), sqlite.insert
+            self._tables, self._upsert = store_tables(""), sqlite.insert
             self._engine = create_engine(f"sqlite:///{home}")
             event.listen(self._engine, "connect", _durable)
         else:
-            self._tables, self._upsert, self._engine = _tables("maintenance_"), postgresql.insert, home.engine
+            self._tables, self._upsert, self._engine = store_tables("maintenance_"), postgresql.insert, home.engine
 
     @property
     def shared(self) -> bool:
@@ -178,13 +93,20 @@ class MaintenanceStore:
         )
         return [_record(Look, row) for row in self._read(query)]
 
+    def marks(self) -> dict[TableKey, Mark]:
+        """How the last look found every table."""
+        looks = self._tables.looks.c
+        query = select(looks.catalog, looks.schema, looks.table, looks.marker, looks.state, looks.next_look)
+        return {
+            TableKey(*row[:3]): Mark(row[3], row[4], datetime.fromisoformat(row[5]).astimezone(UTC))
+            for row in self._read(query)
+        }
+
     def save_look(self, look: Look, decisions: Sequence[Decision]) -> None:
         """A look and what was decided by it, or nothing."""
         values = _values(look)
         statement = (
-            self._upsert(self._tables.looks)
-            .values(values)
-            .on_conflict_do_update(index_elements=list(_KEY), set_=values)
+            self._upsert(self._tables.looks).values(values).on_conflict_do_update(index_elements=list(KEY), set_=values)
         )
         with self._writing() as connection:
             connection.execute(statement)
@@ -238,10 +160,11 @@ class MaintenanceStore:
         setbacks = [job for job in _until_success(jobs) if job.state in ("FAILED", "LOST")]
         rate = measured_rate(self._rewrites(key.catalog))
         return Past(
-            self._scans_per_day(key, now),
+            self.scans_per_day(now, key).get(key),
             last["rewrite_data_files"],
             last["remove_orphan_files"],
             last["expire_partitions"],
+            last["convert_equality_deletes"],
             setbacks[0].started if setbacks else None,
             len(setbacks),
             ASSUMED_RATE if rate is None else rate,
@@ -257,12 +180,32 @@ class MaintenanceStore:
 
     def spent(self, since: datetime, key: TableKey | None = None) -> Spent:
         """What jobs that began since then took, running ones by their estimate."""
-        query = select(self._tables.jobs).where(self._tables.jobs.c.started >= since.isoformat())
+        jobs = self._tables.jobs
+        query = select(func.sum(jobs.c.estimated_size), func.sum(self._seconds()), func.count()).where(
+            jobs.c.started >= since.isoformat()
+        )
         if key is not None:
-            query = query.where(_is(self._tables.jobs, key))
-        jobs = [_record(MaintenanceJob, row) for row in self._read(query)]
-        seconds = sum(job.estimated_seconds if job.seconds is None else job.seconds for job in jobs)
-        return Spent(sum(job.estimated_size for job in jobs), seconds, len(jobs))
+            query = query.where(_is(jobs, key))
+        size, seconds, count = self._read(query)[0]
+        return Spent(int(size or 0), round(float(seconds or 0.0), 3), count)
+
+    def seconds_by_table(self, since: datetime) -> dict[TableKey, float]:
+        """What the jobs of each table took that began since then, running ones by their estimate."""
+        jobs = self._tables.jobs
+        names = [jobs.c[name] for name in KEY]
+        query = select(*names, func.sum(self._seconds())).where(jobs.c.started >= since.isoformat()).group_by(*names)
+        return {TableKey(*row[:3]): round(float(row[3]), 3) for row in self._read(query)}
+
+    def _seconds(self) -> ColumnElement[float]:
+        """Of a job; moments are texts with their zone."""
+        jobs = self._tables.jobs.c
+        taken: ColumnElement[float]
+        if isinstance(self._home, Path):
+            taken = (func.julianday(jobs.ended) - func.julianday(jobs.started)) * _DAY_SECONDS
+        else:
+            ended, started = (cast(text, DateTime(timezone=True)) for text in (jobs.ended, jobs.started))
+            taken = cast(func.extract("epoch", ended - started), Float)
+        return func.coalesce(taken, jobs.estimated_seconds)
 
     def pauses(self) -> list[Pause]:
         return [
@@ -295,14 +238,17 @@ class MaintenanceStore:
                 connection.execute(
                     self._upsert(self._tables.scans)
                     .values(values)
-                    .on_conflict_do_update(index_elements=["day", *_KEY], set_=added)
+                    .on_conflict_do_update(index_elements=["day", *KEY], set_=added)
                 )
 
     def clear(self, before: datetime) -> None:
-        """Forget what is older."""
+        """Forget what is older, and decisions beyond the newest ``MOST_DECISIONS``."""
         text = before.isoformat()
         with self._writing() as connection:
-            connection.execute(delete(self._tables.decisions).where(self._tables.decisions.c.moment < text))
+            decisions = self._tables.decisions
+            newest = connection.execute(select(func.max(decisions.c.id))).scalar()
+            old = decisions.c.id <= (newest or 0) - MOST_DECISIONS
+            connection.execute(delete(decisions).where((decisions.c.moment < text) | old))
             connection.execute(
                 delete(self._tables.jobs).where(
                     self._tables.jobs.c.started < text, self._tables.jobs.c.state != "RUNNING"
@@ -310,15 +256,17 @@ class MaintenanceStore:
             )
             connection.execute(delete(self._tables.scans).where(self._tables.scans.c.day < before.date().isoformat()))
 
-    def _scans_per_day(self, key: TableKey, now: datetime) -> float | None:
-        since = (now - timedelta(days=7)).date().isoformat()
-        query = select(func.sum(self._tables.scans.c.scans), func.min(self._tables.scans.c.day)).where(
-            _is(self._tables.scans, key), self._tables.scans.c.day >= since
-        )
-        total, first = self._read(query)[0]
-        if total is None:
-            return None
-        return float(total) / max(1, (now.date() - date.fromisoformat(first)).days + 1)
+    def scans_per_day(self, now: datetime, key: TableKey | None = None) -> dict[TableKey, float]:
+        """Of the last seven days, of the tables that were scanned, or of one."""
+        scans, since = self._tables.scans, (now - timedelta(days=7)).date().isoformat()
+        names = [scans.c[name] for name in KEY]
+        query = select(*names, func.sum(scans.c.scans), func.min(scans.c.day)).where(scans.c.day >= since)
+        if key is not None:
+            query = query.where(_is(scans, key))
+        return {
+            TableKey(*row[:3]): float(row[3]) / max(1, (now.date() - date.fromisoformat(row[4])).days + 1)
+            for row in self._read(query.group_by(*names))
+        }
 
     def _read(self, query: Any) -> Sequence[Any]:
         self._make()
@@ -339,30 +287,14 @@ class MaintenanceStore:
                 self._home.parent.mkdir(parents=True, exist_ok=True)
                 self._tables.metadata.create_all(self._engine)
                 with self._engine.begin() as connection:
-                    _add_missing(connection)
+                    add_missing(connection)
             else:
-                steps = (self._tables.metadata.create_all, _add_sizes)
+                steps = (self._tables.metadata.create_all, add_sizes)
                 migrate(self._engine, "maintenance_migrations", steps, _LOCK)
             self._made = True
 
 
-_REMEMBERED = ("rewrite_data_files", "remove_orphan_files", "expire_partitions")
-
-
-def _add_missing(connection: Connection) -> None:
-    """A file of an earlier release lacks what was added since."""
-    known = {row.name for row in connection.execute(text("PRAGMA table_info(looks)"))}
-    if "overlap_depth" not in known:
-        connection.execute(text("ALTER TABLE looks ADD COLUMN overlap_depth INTEGER NOT NULL DEFAULT 0"))
-    known = {row.name for row in connection.execute(text("PRAGMA table_info(jobs)"))}
-    for name in ("size_before", "size_after"):
-        if name not in known:
-            connection.execute(text(f"ALTER TABLE jobs ADD COLUMN {name} BIGINT"))
-
-
-def _add_sizes(connection: Connection) -> None:
-    for name in ("size_before", "size_after"):
-        connection.execute(text(f"ALTER TABLE maintenance_jobs ADD COLUMN IF NOT EXISTS {name} BIGINT"))
+_REMEMBERED = ("rewrite_data_files", "remove_orphan_files", "expire_partitions", "convert_equality_deletes")
 
 
 def _until_success(jobs: Sequence[MaintenanceJob]) -> Iterator[MaintenanceJob]:
@@ -388,7 +320,7 @@ def _record(type_: type[R], row: Any) -> R:
         if values[name] is not None:
             values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)
     if "catalog" in values:
-        values["key"] = TableKey(*(values.pop(name) for name in _KEY))
+        values["key"] = TableKey(*(values.pop(name) for name in KEY))
     names = {field.name for field in fields(type_)}
     return type_(**{name: value for name, value in values.items() if name in names})
 

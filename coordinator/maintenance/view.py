@@ -59,16 +59,16 @@ class ServiceView:
     def tables(self) -> Iterable[Sequence[object]]:
         """The worst first."""
         now = self._now()
+        scanned = self._store.scans_per_day(now)
         looks = sorted(self._store.looks(), key=lambda look: (look.health, look.worst, look.key))
         for look in self._seen(looks, lambda look: look.key):
             lag = None if look.waiting_since is None else (now - look.waiting_since).total_seconds()
-            scans = self._store.past(look.key, now).scans_per_day
             working = look.key in self._service.working
             yield (
                 *_name(look.key), look.uuid, look.health, look.worst, look.worst_partition, look.files,
                 look.files_needed, look.small_files, look.delete_files, look.deleted_ratio, look.overlap_depth,
-                look.size, look.snapshots, look.manifests, scans, look.appended, look.rewritten, look.policy,
-                "RUNNING" if working else look.state, look.reason, look.looked, look.next_look, lag,
+                look.size, look.snapshots, look.manifests, scanned.get(look.key), look.appended, look.rewritten,
+                look.policy, "RUNNING" if working else look.state, look.reason, look.looked, look.next_look, lag,
             )  # fmt: skip
 
     def jobs(self) -> Iterable[Sequence[object]]:

@@ -44,6 +44,19 @@ class PartitionState:
 
 
 @dataclass(frozen=True, slots=True)
+class RowChanges:
+    """Commits of other programs that named data files, to delete rows in them or to replace them.
+
+    They fail where a rewrite takes these files meanwhile. One gap in twenty between two of them is shorter than
+    ``short_gap_seconds``.
+    """
+
+    last: datetime
+    median_gap_seconds: float
+    short_gap_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRates:
     """What the snapshots of the last seven days say; ``median_gap_seconds`` lies between two commits of writers."""
 
@@ -53,6 +66,8 @@ class CommitRates:
     median_gap_seconds: float | None = None
     foreign_rewriter: str | None = None
     """Another program that rewrote the table at least twice within a day."""
+    row_changes: RowChanges | None = None
+    """None where there were fewer than two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +132,10 @@ class MaintainedTables(Protocol):
 
     def marker(self, schema: str, table: str) -> str | None:
         """What changes with every change of a table, as cheaply as can be; None when there is no such table."""
+        ...
+
+    def markers(self, schema: str) -> Mapping[str, str]:
+        """What ``marker`` tells of the tables of a schema, as far as one question tells it of all; else nothing."""
         ...
 
     def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform
 
-from shared.spi.maintenance import SnapshotRetention, TableState
+from shared.spi.maintenance import RowChanges, SnapshotRetention, TableState
 
 NOW = datetime.now(UTC)
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("day", pa.date32()), ("at", pa.timestamp("us"))])
@@ -116,6 +116,23 @@ def test_deletes_count_in_their_partition(lake: Any, foreign: Any) -> None:
     assert state(lake).dangling_deletes == 0
 
 
+def test_commits_that_name_data_files_are_told_apart(lake: Any) -> None:
+    """They lose where a rewrite takes the files meanwhile; appends never do."""
+    table = lake.create("t", [rows(0), rows(4)])
+    lake.rewrite("t")
+    for number in (5, 6):
+        table.refresh().delete(f"id = {number}", snapshot_properties={"procession.query-id": "q"})
+    assert state(lake).rates.row_changes is None, "own statements are run again where they lose"
+    for number in (1, 2):
+        assert state(lake).rates.row_changes is None, "no gap is known"
+        table.refresh().delete(f"id = {number}")
+    found = state(lake).rates
+    instants = [s.timestamp_ms for s in table.refresh().metadata.snapshots[-2:]]
+    gap = (instants[1] - instants[0]) / 1000
+    assert found.commits == 6
+    assert found.row_changes == RowChanges(datetime.fromtimestamp(instants[1] / 1000, UTC), gap, gap)
+
+
 def test_who_else_rewrites_the_table_is_named_after_the_second_time(lake: Any) -> None:
     lake.create("t", [rows(4 * i) for i in range(8)])
     lake.rewrite("t")
@@ -153,3 +170,20 @@ def test_files_that_share_keys_and_files_out_of_order(lake: Any) -> None:
     lake.rewrite("t", {"rewrite-all": "true"}, strategy="sort")
     (found,) = state(lake).partitions
     assert (found.overlap_depth, found.overlap_size, found.stale_files) == (1, 0, 0)
+
+
+def test_markers_of_all_tables_are_one_question_and_push_no_table_out(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog of a thousand tables is asked in every round: what statements read must stay in memory."""
+    used = lake.create("used", [rows(0)])
+    tables = {name: lake.create(name, [rows(0)]) for name in ("a", "b", "c")}
+    tables_of = lake.connector.tables_of
+    kept = tables_of.load("db", "used")
+    monkeypatch.setattr("coordinator.connectors.iceberg.catalog._CACHED_TABLES", 1)
+    wanted = {name: table.refresh().metadata_location for name, table in {**tables, "used": used}.items()}
+    assert lake.connector.markers("db") == wanted
+    assert {name: lake.connector.marker("db", name) for name in wanted} == wanted
+    assert lake.connector.marker("db", "USED") == wanted["used"]
+    assert lake.connector.markers("nope") == {}
+    assert tables_of.load("db", "used").metadata is kept.metadata

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from coordinator.maintenance.decisions import Past, Question, Step, decide
+from coordinator.maintenance.decisions import decide
 from coordinator.maintenance.policies import DEFAULT, TablePolicy
+from coordinator.maintenance.questions import Past, Question, Step
 from shared.spi.maintenance import PartitionState, TableState
 
 MB = 1 << 20

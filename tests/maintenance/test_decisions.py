@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from coordinator.maintenance.calls import call_text
-from coordinator.maintenance.decisions import Past, Question, backed_off
+from coordinator.maintenance.decisions import backed_off
 from coordinator.maintenance.policies import DEFAULT, PartitionExpiry
-from shared.spi.maintenance import CommitRates
+from coordinator.maintenance.questions import Past, Question, Step
+from shared.spi.maintenance import CommitRates, RowChanges
 from tests.maintenance.states import MB, NOW, partition, policy, steps, table
 
 
@@ -17,9 +18,8 @@ def test_many_small_files_are_worth_a_rewrite_and_few_are_not() -> None:
     assert step.wanted
     assert step.reason.startswith("the table has 40 small files of 40; saves ")
     assert not steps(table(partition(files=11)))["rewrite_data_files"].wanted
-    assert (
-        "no partition has 12 small files (most: 11)" in steps(table(partition(files=11)))["rewrite_data_files"].reason
-    )
+    reason = steps(table(partition(files=11)))["rewrite_data_files"].reason
+    assert "no partition has 12 small and delete files (small: 11)" in reason
 
 
 def test_a_rewrite_that_costs_more_than_it_saves_waits_until_the_table_is_read_more() -> None:
@@ -41,6 +41,56 @@ def test_deletes_of_large_files_make_them_due() -> None:
     assert not steps(table(few), past=Past(scans_per_day=10_000))["rewrite_data_files"].wanted
 
 
+def test_delete_files_count_as_small_files_do_and_are_taken_by_the_call() -> None:
+    """A file that is large enough, and of which little is deleted, is left out by a call that is not told."""
+    rules = policy(compaction={"config": {"min-input-files": 3}})
+    past = Past(scans_per_day=100)
+    some = partition(files=2, delete_files=1)
+    step = steps(table(some), rules, past)["rewrite_data_files"]
+    assert step.arguments is not None
+    assert step.reason.startswith("the table has 2 small files of 2, 1 delete files; saves")
+    options = step.arguments["options"]
+    assert isinstance(options, dict)
+    assert options["delete-file-threshold"] == "1"
+    large = partition(files=1, small_files=0, small_size=0, delete_files=2, equality_files=1)
+    assert steps(table(large), rules, past)["rewrite_data_files"].wanted
+    few = partition(files=1, small_files=0, small_size=0, delete_files=2)
+    assert not steps(table(few), rules, past)["rewrite_data_files"].wanted
+    plain = steps(table(partition(files=3)), rules, past)["rewrite_data_files"]
+    assert plain.arguments is not None
+    assert "delete-file-threshold" not in str(plain.arguments)
+
+
+def test_equality_deletes_are_converted_now_and_then_unless_a_rewrite_applies_them() -> None:
+    """A table that gets upserts by the minute would be read whole in every round."""
+    rules = policy(compaction={"config": {"min-input-files": 12}})
+    few = partition(files=2, equality_files=4, equality_deletes=100)
+    assert steps(table(few), rules)["convert_equality_deletes"].wanted
+    past = Past(last_conversion=NOW - timedelta(minutes=5))
+    again = steps(table(few), rules, past)["convert_equality_deletes"]
+    assert (again.wanted, again.due) == (False, NOW + timedelta(minutes=10))
+    assert steps(table(few), rules, replace(past, last_conversion=NOW - timedelta(minutes=16)))[
+        "convert_equality_deletes"
+    ].wanted
+    many = partition("p", files=12, equality_files=8, equality_deletes=100)
+    found = steps(table(many), rules)
+    assert found["rewrite_data_files"].wanted
+    assert found["convert_equality_deletes"].reason == "the rewrite applies the 8 equality delete files"
+    other = partition("q", equality_files=2, equality_deletes=10)
+    assert steps(table(many, other), rules)["convert_equality_deletes"].wanted, "of which the rewrite takes one"
+
+
+def test_a_step_that_time_alone_makes_due_says_when() -> None:
+    changed = NOW - timedelta(seconds=90)
+    other = partition("other", 12, last_change=NOW - timedelta(seconds=30))
+    hot = table(partition("p", 12, last_change=changed), other, rates=CommitRates(median_gap_seconds=60.0))
+    step = steps(hot)["rewrite_data_files"]
+    assert (step.wanted, step.due) == (False, changed + timedelta(seconds=120))
+    recently = steps(table(partition(files=40)), past=Past(last_rewrite=NOW - timedelta(minutes=5)))
+    assert recently["rewrite_data_files"].due == NOW + timedelta(minutes=10)
+    assert steps(table(partition(files=1)))["rewrite_data_files"].due is None
+
+
 def test_partitions_that_are_written_just_now_are_left_alone() -> None:
     hot = partition("hot", 40, last_change=NOW - timedelta(minutes=1), small_size=600 * MB, size=6000 * MB)
     cold = partition("cold", 40, last_change=NOW - timedelta(days=1))
@@ -55,6 +105,24 @@ def test_partitions_that_are_written_just_now_are_left_alone() -> None:
     far_too_many = replace(hot, files=200, small_files=200)
     state = table(far_too_many, rates=CommitRates(median_gap_seconds=600.0))
     assert steps(state, past=Past(scans_per_day=10))["rewrite_data_files"].wanted
+
+
+def test_writers_that_change_rows_are_given_way() -> None:
+    """A rewrite that comes between their reading and their commit makes them fail."""
+
+    def step(minutes: float, files: int = 40, short: float = 580.0) -> Step:
+        last = NOW - timedelta(minutes=minutes)
+        part = partition("p", files, last_change=last - timedelta(hours=1))
+        rates = CommitRates(commits=100, row_changes=RowChanges(last, 600.0, short))
+        return steps(table(part, rates=rates))["rewrite_data_files"]
+
+    assert step(4.7).wanted, "it is over before the next statement begins"
+    late = step(4.82)
+    assert (late.wanted, late.due) == (False, NOW + timedelta(minutes=80 - 4.82))
+    assert "writers that change rows are at work" in late.reason
+    assert not step(4.7, short=100).wanted, "they come irregularly"
+    assert step(80).wanted, "they pause"
+    assert step(9, files=200).wanted, "there are very many files"
 
 
 def test_one_call_takes_no_more_bytes_than_it_may_and_the_best_first() -> None:

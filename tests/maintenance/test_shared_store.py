@@ -36,6 +36,7 @@ def living(cluster: ClusterStore, suffix: str) -> MaintenanceStore:
     [
         test_store.test_setbacks_count_until_the_last_good_job_and_stops_are_none,
         test_store.test_what_a_day_took_counts_running_jobs_by_their_estimate,
+        test_store.test_seconds_by_table_are_those_of_its_jobs_of_the_day,
         test_store.test_scans_are_averaged_over_the_days_since_the_first,
         test_store.test_pauses_and_old_history,
     ],

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, Pause, TableKey
 from coordinator.maintenance.store import MaintenanceStore
 from tests.maintenance.states import NOW
@@ -55,6 +57,24 @@ def test_what_a_day_took_counts_running_jobs_by_their_estimate(tmp_path: Path) -
     assert store.spent(NOW - timedelta(days=1), OTHER).jobs == 1
 
 
+def test_seconds_by_table_are_those_of_its_jobs_of_the_day(tmp_path: Path) -> None:
+    store = MaintenanceStore(tmp_path / "m.db")
+    fraction = NOW - timedelta(hours=5) + timedelta(microseconds=123_456)
+    for each in (job(1), job(2, "RUNNING"), job(3, minutes=3 * 24 * 60), job(4, key=OTHER, ended=None)):
+        store.save_job(each)
+    store.save_job(job(5, key=OTHER, started=fraction, ended=fraction + timedelta(milliseconds=2500)))
+    assert store.seconds_by_table(NOW - timedelta(days=1)) == {KEY: 17.0, OTHER: 9.5}
+
+
+def test_decisions_are_bounded_in_number_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coordinator.maintenance.store.MOST_DECISIONS", 3)
+    store = MaintenanceStore(tmp_path / "m.db")
+    for number in range(10):
+        store.save_decision(Decision(NOW, KEY, "s", "SKIP", str(number)))
+    store.clear(NOW - timedelta(days=1))
+    assert [decision.reason for decision in store.decisions(10)] == ["9", "8", "7"]
+
+
 def test_scans_are_averaged_over_the_days_since_the_first(tmp_path: Path) -> None:
     store = MaintenanceStore(tmp_path / "m.db")
     assert store.past(KEY, NOW).scans_per_day is None
@@ -63,6 +83,7 @@ def test_scans_are_averaged_over_the_days_since_the_first(tmp_path: Path) -> Non
     store.count_scans(NOW.date(), [(KEY, 1)])
     store.count_scans(NOW.date() - timedelta(days=30), [(KEY, 1000)])
     assert store.past(KEY, NOW).scans_per_day == 3.0
+    assert store.scans_per_day(NOW) == {KEY: 3.0, OTHER: 5.0}
 
 
 def test_pauses_and_old_history(tmp_path: Path) -> None:

@@ -5,23 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Identifier
-from sqlalchemy import bindparam, select
-from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from coordinator.connectors.iceberg.background import Background
 from coordinator.connectors.iceberg.failures import mapped
@@ -32,6 +24,7 @@ from coordinator.connectors.iceberg.locations import (
     deletable,
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
+from coordinator.connectors.iceberg.metadata_locations import Metastore, current_location, current_locations
 from coordinator.connectors.iceberg.opaque_types import teach_opaque_types
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
@@ -55,11 +48,6 @@ from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256
 # One statement for all calls: building and recognizing it anew took most of a look-up's time.
-_LOCATION = select(IcebergTables.metadata_location).where(
-    IcebergTables.catalog_name == bindparam("catalog"),
-    IcebergTables.table_namespace == bindparam("schema"),
-    IcebergTables.table_name == bindparam("name"),
-)
 UNFINISHED = "procession_unfinished_"
 """How the names begin under which tables are filled before they appear; such tables are not listed."""
 
@@ -141,7 +129,7 @@ class TableCatalog:
         with mapped(f"{schema}.{name}"):
             catalog = self._connected()
             with traced("catalog.locate_table", catalog=catalog.name, object=f"{schema}.{name}"):
-                location = _current_location(catalog, schema, name)
+                location = current_location(catalog, schema, name)
             if location is not None:
                 with self._lock:
                     if location in self._tables:
@@ -155,6 +143,24 @@ class TableCatalog:
                 while len(self._tables) > _CACHED_TABLES:
                     self._tables.popitem(last=False)
             return table
+
+    def location(self, schema: str, name: str) -> str | None:
+        """Where a table's newest metadata is; they are not read where the catalog tells. None without such a table.
+
+        Nothing is kept for it: to ask for each of thousands of tables pushes none out that statements read.
+        """
+        with mapped(f"{schema}.{name}"):
+            catalog = self._connected()
+            location = current_location(catalog, schema, name)
+            if location is not None:
+                return location
+            table = self._open(catalog, schema, name)
+            return None if table is None else table.metadata_location
+
+    def locations(self, schema: str) -> Mapping[str, str]:
+        """The same by name, as far as one question tells it of all tables: nothing but of SQL catalogs."""
+        with mapped(f"{self.settings.catalog}.{schema}"):
+            return current_locations(self._connected(), schema)
 
     def open(self, schema: str, name: str) -> Table:
         """A table of the caller's own at its newest metadata, to commit on; raises ProcessionError NOT_FOUND.
@@ -334,52 +340,3 @@ def _named(table: Table, identifier: tuple[str, ...]) -> Table:
     if [part.lower() for part in table.name()] == [part.lower() for part in identifier]:
         return table
     return Table(identifier, table.metadata, table.metadata_location, table.io, table.catalog)
-
-
-@runtime_checkable
-class Metastore(Protocol):
-    """Knows where a table's metadata is, and tables that are not Iceberg's. Raises its client's errors."""
-
-    def metadata_location(self, schema: str, name: str) -> str | None: ...
-
-    def other_tables(self, schema: str) -> list[str]: ...
-
-
-def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
-    """Where the table's metadata is, without reading it; REST servers cannot say."""
-    if not isinstance(catalog, SqlCatalog):  # asked first: to ask for a protocol takes longer
-        return catalog.metadata_location(schema, name) if isinstance(catalog, Metastore) else None
-    parameters = {"catalog": catalog.name, "schema": schema, "name": name}
-    driver = catalog.engine.dialect.dbapi
-    assert driver is not None, "an engine has loaded its driver"
-    with suppress(SQLAlchemyError, driver.Error):  # the way below meets it again, and tells it in SQLAlchemy's terms
-        return _straight_location(catalog, parameters)
-    with catalog.engine.connect() as connection:
-        location: str | None = connection.execute(_LOCATION, parameters).scalar()
-        return location
-
-
-def _straight_location(catalog: SqlCatalog, parameters: dict[str, str]) -> str | None:
-    """The same by the database's driver, on a pooled connection: a third of the time, several times a statement."""
-    compiled = _compiled_location(catalog.engine.dialect)
-    bound = compiled.construct_params(parameters)
-    connection = catalog.engine.raw_connection()
-    try:
-        cursor = connection.cursor()
-        try:
-            cursor.execute(
-                compiled.string, [bound[p] for p in compiled.positiontup or ()] if compiled.positional else bound
-            )
-            row = cursor.fetchone()
-        finally:
-            cursor.close()
-    finally:
-        connection.close()
-    return None if row is None else str(row[0])
-
-
-@cache
-def _compiled_location(dialect: Dialect) -> SQLCompiler:
-    compiled = _LOCATION.compile(dialect=dialect)
-    assert isinstance(compiled, SQLCompiler)
-    return compiled

@@ -164,8 +164,11 @@ class IcebergConnector(KeepsWork):
 
     def marker(self, schema: str, table: str) -> str | None:
         """Implements ``MaintainedTables``: the location of the newest metadata."""
-        found = self.tables_of.load(schema, table)
-        return None if found is None else found.metadata_location
+        return self.tables_of.location(schema, table)
+
+    def markers(self, schema: str) -> Mapping[str, str]:
+        """Implements ``MaintainedTables``."""
+        return self.tables_of.locations(schema)
 
     def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:
         """Implements ``MaintainedTables``. Raises ProcessionError."""

@@ -9,9 +9,10 @@ from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.table import Table
 from sqlalchemy import select
 
-from coordinator.connectors.iceberg.catalog import UNFINISHED, Metastore, TableCatalog
+from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES, holds, within
+from coordinator.connectors.iceberg.metadata_locations import Metastore
 from coordinator.connectors.iceberg.paths import normalize
 from shared.errors import ErrorCode, ProcessionError
 

@@ -26,11 +26,12 @@ from coordinator.connectors.iceberg.rewrite.asked.ordering import Ordering, row_
 from coordinator.connectors.iceberg.rewrite.planning.clustering import Clustering, clustering_of
 from coordinator.connectors.iceberg.snapshots.changes import count, operation
 from coordinator.connectors.iceberg.snapshots.references import history
-from shared.spi.maintenance import CommitRates, PartitionState, SnapshotRetention, TableState
+from shared.spi.maintenance import CommitRates, PartitionState, RowChanges, SnapshotRetention, TableState
 
 _WEEK = timedelta(days=7)
 _SMALL_MANIFEST = 1 << 20
 _OURS = "procession"
+_NAMING_FILES = ("added-position-deletes", "deleted-data-files", "added-dvs")
 _MOST_GAPS = 1000
 
 
@@ -163,7 +164,20 @@ def _rates(line: Sequence[Snapshot], now: datetime) -> CommitRates:
         sum(count(s, "added-files-size") for s in rewrites),
         median(gaps) if gaps else None,
         _foreign_rewriter(rewrites, now),
+        _row_changes([s for s in written if _names_files(s)]),
     )
+
+
+def _names_files(snapshot: Snapshot) -> bool:
+    """Whether another program's; ours is run again by itself where it lost."""
+    return any(count(snapshot, name) for name in _NAMING_FILES) and _program(snapshot) != _OURS
+
+
+def _row_changes(changes: Sequence[Snapshot]) -> RowChanges | None:
+    """``changes``: the newest first."""
+    instants = sorted(s.timestamp_ms for s in changes[:_MOST_GAPS])
+    gaps = sorted((later - earlier) / 1000 for earlier, later in itertools.pairwise(instants))
+    return RowChanges(from_millis(instants[-1]), median(gaps), gaps[len(gaps) // 20]) if gaps else None
 
 
 def _foreign_rewriter(rewrites: Sequence[Snapshot], now: datetime) -> str | None:
