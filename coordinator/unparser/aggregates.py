@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, value_of
 from coordinator.unparser.approximations import estimated_by_spark
+from coordinator.unparser.averages import exact_average, is_wide
 from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.expressions import expression
@@ -51,12 +52,16 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     bounded = _bounded_estimate(function, aggregation.call, dialect, partial(_filtered, condition=condition))
     if bounded is not None:
         return bounded, key.partition("<")[0]
-    if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted):
+    if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted) or _wide_distinct(aggregation):
         # Equal values change no count of different ones, and are dropped before they are sent anywhere.
         once = aggregation.distinct is True or (function == "approx_distinct" and dialect == "spark")
         tree = kernel_aggregate(function, aggregation.call, dialect, distinct=once, condition=condition, order=order)
         return tree, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in aggregation.call.arguments]
+    if function == "avg" and (type_ := parse_type(aggregation.call.returnType)).base == "decimal":
+        given = _distinct(arguments, dialect) if aggregation.distinct is True else arguments
+        tree = exact_average(given[0], type_, partial(_filtered, condition=condition), dialect)
+        return tree, key.partition("<")[0]
     if function == "count" and not arguments:
         arguments = [exp.Star()]
     if dialect == "spark" and function in COLLECTED:
@@ -78,6 +83,13 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     type_ = parse_type(aggregation.call.returnType)
     tree = cast(tree, type_, dialect) if needs_cast(function, type_, dialect) else tree
     return tree, key.partition("<")[0]
+
+
+def _wide_distinct(aggregation: Aggregation) -> bool:
+    """An average of different decimals that cannot be summed in two parts."""
+    type_ = parse_type(aggregation.call.returnType)
+    average = aggregation.call.displayName == "avg" and type_.base == "decimal"
+    return average and aggregation.distinct is True and is_wide(type_)
 
 
 def _bounded_estimate(function: str, node: Call, dialect: str, wrap: Wrap) -> exp.Expr | None:
@@ -160,6 +172,8 @@ def _window_call(
     if dialect == "spark" and (null := without_offset(presto, function.functionCall, known)) is not None:
         return null, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]
+    if presto == "avg" and (type_ := parse_type(function.functionCall.returnType)).base == "decimal":
+        return exact_average(arguments[0], type_, over, dialect), key.partition("<")[0]
     if presto == "count" and not arguments:
         arguments = [exp.Star()]
     if presto in ("ntile", "nth_value", "lag", "lead"):
