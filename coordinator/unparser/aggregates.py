@@ -7,11 +7,11 @@ from functools import partial
 
 from sqlglot import exp
 
-from coordinator.expressions.builders import NAMESPACE, value_of
+from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.averages import exact_average, is_wide
 from coordinator.unparser.collected import COLLECTED, collected_call
-from coordinator.unparser.compared_maps import compared
+from coordinator.unparser.compared_maps import compared, holds_map
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset, row_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
@@ -52,15 +52,16 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     bounded = _bounded_estimate(function, aggregation.call, dialect, partial(_filtered, condition=condition))
     if bounded is not None:
         return bounded, key.partition("<")[0]
-    if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted) or _wide_distinct(aggregation):
+    collected = in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted)
+    if collected or _distinct_in_kernels(function, aggregation):
         # Equal values change no count of different ones, and are dropped before they are sent anywhere.
         once = aggregation.distinct is True or (function == "approx_distinct" and dialect == "spark")
         tree = kernel_aggregate(function, aggregation.call, dialect, distinct=once, condition=condition, order=order)
         return tree, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in aggregation.call.arguments]
     if function == "avg" and (type_ := parse_type(aggregation.call.returnType)).base == "decimal":
-        given = _distinct(arguments, dialect) if aggregation.distinct is True else arguments
-        tree = exact_average(given[0], type_, partial(_filtered, condition=condition), dialect)
+        values = _distinct(arguments, dialect) if aggregation.distinct is True else arguments
+        tree = exact_average(values[0], type_, partial(_filtered, condition=condition), dialect)
         return tree, key.partition("<")[0]
     if function == "count" and not arguments:
         arguments = [exp.Star()]
@@ -85,11 +86,14 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     return tree, key.partition("<")[0]
 
 
-def _wide_distinct(aggregation: Aggregation) -> bool:
-    """An average of different decimals that cannot be summed in two parts."""
+def _distinct_in_kernels(function: str, aggregation: Aggregation) -> bool:
+    """Averages of different decimals that cannot be summed in two parts; maps, which engines do not tell apart."""
+    if aggregation.distinct is not True:
+        return False
     type_ = parse_type(aggregation.call.returnType)
-    average = aggregation.call.displayName == "avg" and type_.base == "decimal"
-    return average and aggregation.distinct is True and is_wide(type_)
+    if function == "avg":
+        return type_.base == "decimal" and is_wide(type_)
+    return function in COLLECTED and any(holds_map(typed(a)) for a in aggregation.call.arguments)
 
 
 def _bounded_estimate(function: str, node: Call, dialect: str, wrap: Wrap) -> exp.Expr | None:

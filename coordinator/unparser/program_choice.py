@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.types import INTEGERS, NUMERIC
+from coordinator.unparser.compared_maps import holds_map
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
 from coordinator.unparser.spark_numbers import SPARK_DIGITS
@@ -50,6 +51,8 @@ def _of_elements_in_python(function: str, array: Type) -> bool:
     (element,) = array.arguments
     if function == "array_join":
         return element.base not in ("varchar", "boolean", *INTEGERS)
+    if function in _DISTINGUISHING:
+        return holds_map(element)
     return function in _COMPARING and element.base in ("array", "row", "map")
 
 
@@ -96,6 +99,8 @@ _BY_KERNELS = {
 """Overloads, by the type of the first argument, that engines lack."""
 
 _DAY = timedelta(days=1)
+_DISTINGUISHING = ("array_distinct", "array_union", "array_intersect", "array_except", "arrays_overlap")
+"""Of maps, which Spark does not compare."""
 _COMPARING = ("contains", "array_min", "array_max", "array_position", "array_remove", "array_sort")
 
 _NO_CLOCKS = ("time", "time with time zone", "interval day to second", "interval year to month")
