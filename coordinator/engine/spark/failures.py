@@ -7,7 +7,7 @@ import re
 import grpc
 from pyspark.errors import PySparkException, PythonException
 
-from coordinator.engine.spark.condition_texts import code_of, has_class, plain_text
+from coordinator.engine.spark.condition_texts import code_of, has_class, plain_text, without_classes
 from coordinator.engine.spark.unreadable_files import unreadable_file
 from shared.errors import ErrorCode, ProcessionError
 
@@ -112,7 +112,8 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, unfit, retriable=False)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
-    return _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
+    found = _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
+    return ProcessionError(found.code, without_classes(found.message), retriable=found.retriable)
 
 
 def _of_kernels(text: str) -> ProcessionError | None:

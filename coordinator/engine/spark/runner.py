@@ -98,6 +98,8 @@ class Runner:
             self._execution.check_cancelled()
             given_up = connection.lost.is_set()
             failure = map_failure(error, server_alive=connection.server_alive)
+            if failure.code is ErrorCode.REMOTE_TASK_ERROR:
+                _LOG.info("Spark failed: %.10000s", error)
             if failure.code is ErrorCode.USER_CANCELED:
                 # Nobody here asked for it: the server closed the session under the statement.
                 failure = spark_gone("it ended the statement")
