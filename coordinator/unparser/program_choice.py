@@ -125,12 +125,29 @@ def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
         return True
     if source.arguments and source.base == target.base:
         pairs = zip(source.arguments, target.arguments, strict=True)
-        return source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs)
+        if source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs):
+            return True
+        return dialect == "spark" and not _alike_within(source, target)
     # Exactness before speed, for what ``vectorised`` has no form of.
     numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
     numbers &= source.base != "decimal" or target.base not in INTEGERS
     numbers &= source.base not in INTEGERS or target.base != "decimal" or _always_fits(source, target)
     return dialect == "duckdb" and not numbers and not (source.base in TEXT and target.base in TEXT)
+
+
+def _alike_within(source: Type, target: Type) -> bool:
+    """Whether Spark casts what is inside as Presto does: it cuts numbers, and writes moments in its own way."""
+    if source == target or source.base == "unknown" or (source.base in TEXT and target.base in TEXT):
+        return True
+    if source.arguments:
+        return all(map(_alike_within, source.arguments, target.arguments))
+    if source.base in INTEGERS:
+        wider = target.base in INTEGERS and _DIGITS[source.base] < _DIGITS[target.base]
+        return wider or target.base == "double" or (target.base == "decimal" and _always_fits(source, target))
+    if source.base == "decimal" and target.base == "decimal":
+        (precision, scale), (other, more) = source.numbers, target.numbers
+        return more >= scale and other - more >= precision - scale
+    return (source.base, target.base) in (("real", "double"), ("date", "timestamp"))
 
 
 def _always_fits(source: Type, target: Type) -> bool:
