@@ -8,6 +8,7 @@ from coordinator.analyzer.context import Analyze, Context
 from coordinator.expressions.builders import cast, function_call, typed
 from coordinator.expressions.types import DOUBLE, INTEGERS, NUMERIC, read_type, type_text
 from coordinator.sql.tree.expressions import Cast
+from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
@@ -42,6 +43,7 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "tdigest": ("varbinary",),
     **dict.fromkeys(("qdigest", "setdigest", "khyperloglog", "sfmsketch"), ("varbinary",)),
 }
+_SKETCHES = ("hyperloglog", "p4hyperloglog", "tdigest", "qdigest", "khyperloglog", "setdigest", "sfmsketch")
 _DOUBLES = Type("tdigest", (DOUBLE,))
 
 
@@ -62,6 +64,13 @@ def can_cast(source: Type, target: Type) -> bool:
     return target.base in _CASTS.get(source.base, ())
 
 
+def _without_json(type_: Type) -> bool:
+    """Whether something in it has no form in JSON (Presto's JsonUtil)."""
+    if type_.arguments and type_.base in ("array", "map", "row"):
+        return any(map(_without_json, type_.arguments))
+    return type_.base == "varbinary" or type_.base.startswith("interval") or type_.base in _SKETCHES
+
+
 def analyze_cast(node: Cast, context: Context, analyze: Analyze) -> RowExpression:
     """``CAST(value AS type)`` and ``TRY_CAST``."""
     value = analyze(node.expression, context)
@@ -74,6 +83,12 @@ def analyze_cast(node: Cast, context: Context, analyze: Analyze) -> RowExpressio
     source = typed(value)
     if not can_cast(source, target):
         raise context.error(node, f"Cannot cast {type_text(source)} to {type_text(target)}")
+    if target.base == "json" and source.arguments and _without_json(source):
+        message = f"Cannot cast {type_text(source)} to JSON"
+        raise context.planning_error(node, message, ErrorCode.INVALID_CAST_ARGUMENT)
+    if source.base == "json" and target.arguments and _without_json(target):
+        message = f"Cannot cast JSON to {type_text(target)}"
+        raise context.planning_error(node, message, ErrorCode.INVALID_CAST_ARGUMENT)
     if node.safe:
         return function_call("try_cast", (value,), target, display="TRY_CAST")
     made = cast(value, target, context.zone)

@@ -51,6 +51,8 @@ _ORDERED = frozenset(
 )
 
 
+_ANY_VALUE = "v"
+"""What ``max_by`` and ``min_by`` give, which is not compared."""
 _SUMMED = (*INTEGERS, "real", "double", "unknown")
 """What map_union_sum adds up: numbers, but no decimals."""
 _SKETCHES = ("sketch_kll", "sketch_kll_with_k")
@@ -227,7 +229,7 @@ def _try(
     for expected, given in zip(arguments, actual, strict=True):
         if given is not None and not (given == expected if exact else can_coerce(given, expected)):
             return None
-    if signature.name in _ORDERED and any(not is_orderable(t) for t in bindings.types.values()):
+    if signature.name in _ORDERED and any(not is_orderable(t) for n, t in bindings.types.items() if n != _ANY_VALUE):
         return None
     if signature.name == "map_union_sum" and result.arguments[1].base not in _SUMMED:
         return None

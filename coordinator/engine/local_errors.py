@@ -38,6 +38,8 @@ def _decimal(match: re.Match[str]) -> tuple[ErrorCode, str]:
 
 _PATTERNS: tuple[tuple[str, _Make], ...] = (
     (r"Overflow in (\w+) of (\w+) \((.*?)\)!", _overflow),
+    # Of decimals alone: sums of whole numbers are cast, and programs count the rest.
+    (r"Overflow in HUGEINT addition\b", lambda _: (ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow")),
     (r"Overflow in \w+ of DECIMAL\b", lambda _: (ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow")),
     (r"Could not convert string '(.*?)' to (\w+)", _cast),
     (r"with value (\S+) can't be cast because the value is out of range for the destination type (\w+)", _range),

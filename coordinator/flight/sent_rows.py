@@ -21,6 +21,7 @@ from coordinator.flight.ipc import check_rows, framed
 from coordinator.flight.messages import ClientData
 from coordinator.flight.sent_types import SentColumn, stored_batch, stored_schema
 from coordinator.flight.wire import WireError
+from coordinator.values.complete_offsets import with_offsets
 from shared.errors import ErrorCode, ProcessionError
 
 Receive = Callable[[], "Future[bytes | None]"]
@@ -55,7 +56,7 @@ class SentRows:
         try:
             for batch in pa.ipc.open_stream(self._messages):
                 batch.validate(full=True)  # it comes from a client
-                yield stored_batch(batch, self._columns)
+                yield stored_batch(with_offsets(batch), self._columns)
         except CancelledError as error:
             execution.check_cancelled()
             raise canceled() from error

@@ -69,6 +69,8 @@ def column_definition(cursor: Cursor) -> ColumnDefinition:
     """``name type [NOT NULL] [COMMENT 'text'] [WITH (…)]``."""
     location = cursor.location
     name = cursor.name()
+    if cursor.word == ".":
+        raise cursor.refuse("<type>")
     type_text = column_type(cursor)
     nullable = not cursor.accept("NOT", "NULL")
     comment = optional_comment(cursor)

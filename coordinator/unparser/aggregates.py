@@ -7,10 +7,11 @@ from functools import partial
 
 from sqlglot import exp
 
-from coordinator.expressions.builders import NAMESPACE, value_of
+from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.unparser.approximations import estimated_by_spark
+from coordinator.unparser.averages import exact_average, is_wide
 from coordinator.unparser.collected import COLLECTED, collected_call
-from coordinator.unparser.compared_maps import compared
+from coordinator.unparser.compared_maps import compared, holds_map
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset, row_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
@@ -51,12 +52,17 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     bounded = _bounded_estimate(function, aggregation.call, dialect, partial(_filtered, condition=condition))
     if bounded is not None:
         return bounded, key.partition("<")[0]
-    if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted):
+    collected = in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted)
+    if collected or _distinct_in_kernels(function, aggregation):
         # Equal values change no count of different ones, and are dropped before they are sent anywhere.
         once = aggregation.distinct is True or (function == "approx_distinct" and dialect == "spark")
         tree = kernel_aggregate(function, aggregation.call, dialect, distinct=once, condition=condition, order=order)
         return tree, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in aggregation.call.arguments]
+    if function == "avg" and (type_ := parse_type(aggregation.call.returnType)).base == "decimal":
+        values = _distinct(arguments, dialect) if aggregation.distinct is True else arguments
+        tree = exact_average(values[0], type_, partial(_filtered, condition=condition), dialect)
+        return tree, key.partition("<")[0]
     if function == "count" and not arguments:
         arguments = [exp.Star()]
     if dialect == "spark" and function in COLLECTED:
@@ -78,6 +84,16 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     type_ = parse_type(aggregation.call.returnType)
     tree = cast(tree, type_, dialect) if needs_cast(function, type_, dialect) else tree
     return tree, key.partition("<")[0]
+
+
+def _distinct_in_kernels(function: str, aggregation: Aggregation) -> bool:
+    """Averages of different decimals that cannot be summed in two parts; maps, which engines do not tell apart."""
+    if aggregation.distinct is not True:
+        return False
+    type_ = parse_type(aggregation.call.returnType)
+    if function == "avg":
+        return type_.base == "decimal" and is_wide(type_)
+    return function in COLLECTED and any(holds_map(typed(a)) for a in aggregation.call.arguments)
 
 
 def _bounded_estimate(function: str, node: Call, dialect: str, wrap: Wrap) -> exp.Expr | None:
@@ -160,6 +176,8 @@ def _window_call(
     if dialect == "spark" and (null := without_offset(presto, function.functionCall, known)) is not None:
         return null, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]
+    if presto == "avg" and (type_ := parse_type(function.functionCall.returnType)).base == "decimal":
+        return exact_average(arguments[0], type_, over, dialect), key.partition("<")[0]
     if presto == "count" and not arguments:
         arguments = [exp.Star()]
     if presto in ("ntile", "nth_value", "lag", "lead"):

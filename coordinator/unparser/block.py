@@ -49,6 +49,8 @@ class Rendering(Protocol):
     dialect: str
     scans: Scans
     copies: bool
+    decided: set[str]
+    """Marks of semi joins that are false as well where they are NULL."""
 
     def alias(self) -> str: ...
 

@@ -11,15 +11,20 @@ from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from shared.plan.types import Type
 
-SHOWN = ("timestamp", "timestamp with time zone", "double", "real")
+SHOWN = ("date", "timestamp", "timestamp with time zone", "double", "real")
 
 
 def shown_as_text(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Expr:
     """The text that Presto gives a moment or a floating-point number."""
+    if source.base == "date":
+        result = cast(value, target, dialect)
+        # Java writes years of more than four digits with a sign.
+        return call("ltrim", text("+"), result) if dialect == "spark" else result
     if source.base in ("double", "real"):
         result = cast(value, target, dialect) if dialect == "spark" else call("java_double", value)
     elif dialect == "spark":
-        result = call("date_format", value, text("yyyy-MM-dd HH:mm:ss.SSS"))
+        # Java writes years of more than four digits with a sign.
+        result = call("ltrim", text("+"), call("date_format", value, text("yyyy-MM-dd HH:mm:ss.SSS")))
     else:
         result = call("strftime", value, text("%Y-%m-%d %H:%M:%S.%g"))
     if source.base == "timestamp with time zone":

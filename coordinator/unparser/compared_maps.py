@@ -20,10 +20,14 @@ def compared(variable: Variable, dialect: str) -> exp.Expr:
 
     A map becomes its entries ordered by key. Spark compares no maps at all, DuckDB entry by entry as they stand.
     """
-    type_ = parse_type(variable.type)
+    return compared_value(column(variable.name), parse_type(variable.type), dialect)
+
+
+def compared_value(value: exp.Expr, type_: Type, dialect: str) -> exp.Expr:
+    """As ``compared``, of any expression."""
     if not holds_map(type_):
-        return column(variable.name)
-    return exp.Var(this=_form(column(variable.name).sql(dialect=dialect), type_, dialect, 0))
+        return value
+    return exp.Var(this=_form(value.sql(dialect=dialect, comments=False), type_, dialect, 0))
 
 
 def _form(value: str, type_: Type, dialect: str, depth: int) -> str:

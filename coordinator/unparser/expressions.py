@@ -20,6 +20,7 @@ from coordinator.unparser.casts import (
     shown_as_text,
     text_to_text,
 )
+from coordinator.unparser.compared_maps import compared_value
 from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
@@ -242,6 +243,7 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     if operator in COMPARISON:
         return binary(COMPARISON[operator], *arguments)
     if operator == "is_distinct_from":
+        arguments = [compared_value(a, k, dialect) for a, k in zip(arguments, types, strict=True)]
         return exp.Paren(this=exp.NullSafeNEQ(this=arguments[0], expression=arguments[1]))
     if operator == "between":
         return exp.Paren(this=exp.Between(this=arguments[0], low=arguments[1], high=arguments[2]))

@@ -1,15 +1,19 @@
-"""Joins, semi joins and the check of a single row."""
+"""Joins and the check of a single row."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 from sqlglot import exp
 
-from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.block import Block, Rendering
 from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.exists import MatchedRows
-from coordinator.unparser.trees import binary, call, cast, column, name, number, text
-from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode, SemiJoinNode
+from coordinator.unparser.indeterminate import refused_pairs
+from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
+from shared.plan.expressions import Variable
+from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode
 from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
@@ -25,6 +29,11 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
     source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
     source.set("from_", exp.From(this=first))
     source.set("joins", made)
+    checks = [
+        check for one in chain for c in one.criteria if (check := refused_pairs(c.left, c.right, rendering.dialect))
+    ]
+    if checks:
+        source.set("where", exp.Where(this=_all(checks)))
     copied = [
         tree.this.args["alias"].this.copy() for one, tree in zip(reversed(chain), made, strict=True) if _copied(one)
     ]
@@ -37,6 +46,8 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
 def matched(rendering: Rendering, node: MatchedRows) -> Block:
     """The rows of the left side that have a match, or that have none."""
     made = _joined(rendering, node.join)
+    pairs = (refused_pairs(c.left, c.right, rendering.dialect) for c in node.join.criteria)
+    made.set("on", _all([made.args["on"], *filter(None, pairs)]))
     made.set("side", "LEFT")
     made.set("kind", node.kind)
     variables = output_variables(node.join.left)
@@ -52,12 +63,10 @@ def _copied(node: JoinNode) -> bool:
 
 def _joined(rendering: Rendering, node: JoinNode) -> exp.Expr:
     dialect = rendering.dialect
-    terms = [binary(exp.EQ, compared(c.left, dialect), compared(c.right, dialect)) for c in node.criteria]
+    terms = [binary(exp.EQ, compared(c.left, dialect), _right_key(c.right, dialect)) for c in node.criteria]
     if node.filter is not None:
         terms.append(rendering.tree(node.filter))
-    condition = None
-    for term in terms:
-        condition = term if condition is None else exp.And(this=condition, expression=term)
+    condition = _all(terms) if terms else None
     made = exp.Join(this=_side(rendering, node.right))
     if node.type == "INNER" and condition is None:
         made.set("kind", "CROSS")
@@ -67,23 +76,26 @@ def _joined(rendering: Rendering, node: JoinNode) -> exp.Expr:
     return made
 
 
+def _right_key(key: Variable, dialect: str) -> exp.Expr:
+    """Of two equal columns Spark takes one for the other: what is asked of pairs it would ask of the rows of a side."""
+    tree = compared(key, dialect)
+    if dialect != "spark" or parse_type(key.type).base not in ("array", "row"):
+        return tree
+    return case([(exp.Not(this=is_null(column(key.name))), tree)])
+
+
+def _all(terms: Sequence[exp.Expr]) -> exp.Expr:
+    condition = terms[0]
+    for term in terms[1:]:
+        condition = exp.And(this=condition, expression=term)
+    return condition
+
+
 def _side(rendering: Rendering, node: PlanNode) -> exp.Expr:
     block = rendering.block(node)
     source = rendering.wrap(block, block.variables).source
     assert source is not None  # a wrapped block is a subquery
     return source
-
-
-def semi_join(rendering: Rendering, node: SemiJoinNode) -> Block:
-    """``value IN (query)`` as a column."""
-    source = rendering.plain(node.source)
-    inner = rendering.block(node.filteringSource)
-    wrapped = rendering.wrap(inner, inner.variables)
-    wanted, dialect = node.filteringSourceJoinVariable, rendering.dialect
-    query = select_of(replace(wrapped, columns=((compared(wanted, dialect), wanted.name),)))
-    test = exp.Paren(this=exp.In(this=compared(node.sourceJoinVariable, dialect), query=exp.Subquery(this=query)))
-    columns = (*passed_on(source.variables), (test, node.semiJoinOutput.name))
-    return replace(source, columns=columns, variables=output_variables(node))
 
 
 def single_row(rendering: Rendering, node: EnforceSingleRowNode) -> Block:

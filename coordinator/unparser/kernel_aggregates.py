@@ -10,6 +10,7 @@ from coordinator.expressions.builders import typed
 from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.collected import collect
+from coordinator.unparser.compared_maps import holds_map
 from coordinator.unparser.constants import row
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.functions import AGGREGATES
@@ -37,6 +38,8 @@ def in_kernels(function: str, node: Call, dialect: str, *, window: bool = False,
         return count > (1 if function in ("max", "min") else 2)
     if function == "approx_percentile":
         return count > 2 or typed(node.arguments[1]).base == "array"
+    if dialect == "spark" and function == "set_agg" and holds_map(typed(node.arguments[0])):
+        return True
     return dialect == "spark" and window and function in _WINDOWED
 
 
@@ -54,9 +57,11 @@ def kernel_aggregate(
     values = [a for a in node.arguments if not isinstance(a, Lambda)]
     lambdas = [lambda_program(a, dialect) for a in node.arguments if isinstance(a, Lambda)]
     types = tuple(typed(v) for v in values)
-    rows = _rows(values, types, dialect, distinct=distinct, condition=condition, order=order, over=over)
+    in_program = distinct and any(map(holds_map, types))
+    by_engine = distinct and not in_program
+    rows = _rows(values, types, dialect, distinct=by_engine, condition=condition, order=order, over=over)
     result = parse_type(node.returnType)
-    return aggregate_program(PREFIX + function, types, result, rows, lambdas, dialect)
+    return aggregate_program(PREFIX + function, types, result, rows, lambdas, dialect, distinct=in_program)
 
 
 def _rows(

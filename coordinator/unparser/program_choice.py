@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.types import INTEGERS, NUMERIC
+from coordinator.unparser.compared_maps import holds_map
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
 from coordinator.unparser.spark_numbers import SPARK_DIGITS
@@ -50,6 +51,8 @@ def _of_elements_in_python(function: str, array: Type) -> bool:
     (element,) = array.arguments
     if function == "array_join":
         return element.base not in ("varchar", "boolean", *INTEGERS)
+    if function in _DISTINGUISHING:
+        return holds_map(element)
     return function in _COMPARING and element.base in ("array", "row", "map")
 
 
@@ -96,6 +99,8 @@ _BY_KERNELS = {
 """Overloads, by the type of the first argument, that engines lack."""
 
 _DAY = timedelta(days=1)
+_DISTINGUISHING = ("array_distinct", "array_union", "array_intersect", "array_except", "arrays_overlap")
+"""Of maps, which Spark does not compare."""
 _COMPARING = ("contains", "array_min", "array_max", "array_position", "array_remove", "array_sort")
 
 _NO_CLOCKS = ("time", "time with time zone", "interval day to second", "interval year to month")
@@ -120,12 +125,29 @@ def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
         return True
     if source.arguments and source.base == target.base:
         pairs = zip(source.arguments, target.arguments, strict=True)
-        return source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs)
+        if source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs):
+            return True
+        return dialect == "spark" and not _alike_within(source, target)
     # Exactness before speed, for what ``vectorised`` has no form of.
     numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
     numbers &= source.base != "decimal" or target.base not in INTEGERS
     numbers &= source.base not in INTEGERS or target.base != "decimal" or _always_fits(source, target)
     return dialect == "duckdb" and not numbers and not (source.base in TEXT and target.base in TEXT)
+
+
+def _alike_within(source: Type, target: Type) -> bool:
+    """Whether Spark casts what is inside as Presto does: it cuts numbers, and writes moments in its own way."""
+    if source == target or source.base == "unknown" or (source.base in TEXT and target.base in TEXT):
+        return True
+    if source.arguments:
+        return all(map(_alike_within, source.arguments, target.arguments))
+    if source.base in INTEGERS:
+        wider = target.base in INTEGERS and _DIGITS[source.base] < _DIGITS[target.base]
+        return wider or target.base == "double" or (target.base == "decimal" and _always_fits(source, target))
+    if source.base == "decimal" and target.base == "decimal":
+        (precision, scale), (other, more) = source.numbers, target.numbers
+        return more >= scale and other - more >= precision - scale
+    return (source.base, target.base) in (("real", "double"), ("date", "timestamp"))
 
 
 def _always_fits(source: Type, target: Type) -> bool:

@@ -104,11 +104,19 @@ def aggregate_program(
     collected: exp.Expr,
     lambdas: Sequence[object],
     dialect: str,
+    *,
+    distinct: bool = False,
 ) -> exp.Expr:
-    """The call that folds an array of rows, one a row of the group, by an aggregate of the kernels."""
+    """The call that folds an array of rows, one a row of the group, by an aggregate of the kernels.
+
+    ``distinct``: of equal rows one, which are equal as Presto's values are.
+    """
     column = Type("array", (Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(found_types))),))
     types = [str(column), *(["function"] * len(lambdas))]
-    body = ["call", function, str(result), types, [["column", 0], *lambdas]]
+    rows: list[object] = ["column", 0]
+    if distinct:
+        rows = ["call", "array_distinct", str(column), [str(column)], [rows]]
+    body = ["call", function, str(result), types, [rows, *lambdas]]
     program = {
         "zone": session_zone(),
         "columns": [_passed(column, dialect)],

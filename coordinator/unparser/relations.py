@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from coordinator.expressions.builders import conjuncts, typed
-from coordinator.unparser import grouping, joins, windows
+from coordinator.unparser import grouping, joins, marks, windows
 from coordinator.unparser.block import Block, Part, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
@@ -48,7 +48,7 @@ from shared.plan.nodes import (
     ValuesNode,
     WindowNode,
 )
-from shared.plan.traversal import output_variables
+from shared.plan.traversal import free_variables, output_variables
 from shared.plan.types import parse_type
 from shared.spi.handles import column_name, is_synthesized
 
@@ -61,6 +61,7 @@ class Relations:
     scans: Scans
     copies: bool = False
     aliases: int = 0
+    decided: set[str] = field(default_factory=set)
     uses: Mapping[int, Use] = field(default_factory=dict)
     parts: dict[int, Part] = field(default_factory=dict)
 
@@ -125,6 +126,9 @@ class Relations:
             case FilterNode():
                 return self._filter(node)
             case ProjectNode():
+                if isinstance(node.source, FilterNode):
+                    kept = {v.name for e in node.assignments.assignments.values() for v in free_variables(e)}
+                    self.decided |= marks.decided_marks(node.source, kept)
                 return self._project(node, self.block(node.source))
             case AggregationNode():
                 return grouping.aggregation(self, node)
@@ -133,7 +137,7 @@ class Relations:
             case JoinNode():
                 return joins.join(self, node)
             case SemiJoinNode():
-                return joins.semi_join(self, node)
+                return marks.semi_join(self, node)
             case EnforceSingleRowNode():
                 return joins.single_row(self, node)
             case SortNode() | TopNNode() | LimitNode() | OffsetNode():
@@ -224,6 +228,7 @@ class Relations:
     def _filter(self, node: FilterNode) -> Block:
         found = exists_filter(node)
         if found is None:
+            self.decided |= marks.decided_marks(node, None)
             return self._where(self.plain(node.source), node.predicate)
         block = joins.matched(self, found.matched)
         for projection in found.above:

@@ -106,3 +106,21 @@ def test_texts(text: str, code: ErrorCode, message: str) -> None:
 def test_words_of_users_are_not_taken_for_a_condition() -> None:
     error = SparkConnectGrpcException("Job aborted: [SOME_THING] is what the data say", messageParameters={})
     assert "[SOME_THING]" in map_failure(error, server_alive=True).message
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "(org.apache.iceberg.exceptions.ValidationException) Found conflicting files: a",
+            "Found conflicting files: a",
+        ),
+        ("java.lang.IllegalStateException: Cannot complete import", "Cannot complete import"),
+        ("org.apache.spark.SparkException: java.io.IOException: broken pipe", "broken pipe"),
+        ("Job aborted: java.util.concurrent.ExecutionException", "Job aborted:"),
+        ("File s3a://b/java.io.Error/x.parquet is missing", "File s3a://b/java.io.Error/x.parquet is missing"),
+    ],
+)
+def test_names_of_java_stay_in_the_log(said: str, shown: str) -> None:
+    failure = map_failure(SparkConnectGrpcException(said), server_alive=True)
+    assert (failure.code, failure.message) == (ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {shown}")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import quote_plus
+
+import numpy as np
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.types import UnknownType
+from pyiceberg.transforms import DayTransform, HourTransform, Transform
+from pyiceberg.typedef import Record
+from pyiceberg.types import DateType, IcebergType, UnknownType
 
 
 def partition_values(file: DataFile, spec: PartitionSpec, schema: Schema) -> list[tuple[str, str]]:
@@ -17,9 +23,31 @@ def partition_values(file: DataFile, spec: PartitionSpec, schema: Schema) -> lis
             kind = schema.find_type(field.source_id)
         except ValueError:  # the source column was dropped
             kind = UnknownType()
-        text = str(value) if isinstance(kind, UnknownType) else field.transform.to_human_string(kind, value)
-        found.append((field.name, text))
+        found.append((field.name, shown_value(field.transform, kind, value)))
     return found
+
+
+def partition_path(values: Record, spec: PartitionSpec, schema: Schema) -> str:
+    """The folder of a partition below a table's data, as Iceberg names it."""
+    types = spec.partition_type(schema).fields
+    parts = [
+        (field.name, shown_value(field.transform, kind.field_type, values[position]))
+        for position, (field, kind) in enumerate(zip(spec.fields, types, strict=True))
+    ]
+    return "/".join("=".join(quote_plus(part, safe="") for part in pair) for pair in parts)
+
+
+def shown_value(transform: Transform[Any, Any], kind: IcebergType, value: Any) -> str:
+    """A value of a partition field as people write it; ``kind`` is that of the column or of the field."""
+    if isinstance(kind, UnknownType):
+        return "null" if value is None else str(value)
+    try:
+        return transform.to_human_string(kind, value)
+    except OverflowError:  # behind the year 9999, where Python has no dates
+        if isinstance(transform, HourTransform):
+            return str(np.datetime64(int(value), "h")).replace("T", "-")
+        days = isinstance(transform, DayTransform) or isinstance(kind, DateType)
+        return str(np.datetime64(int(value), "D" if days else "us"))
 
 
 def partition_text(file: DataFile, spec: PartitionSpec, schema: Schema) -> str:

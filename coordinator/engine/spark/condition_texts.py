@@ -27,6 +27,7 @@ _HINT = re.compile(
 _ASIDE = re.compile(r"\s*\((?:spark\.[^()]*|[^()]*\bspark\.[a-z]\w*\.[^()]*)\)")
 _BYPASS = re.compile(r"\s*If necessary set [^.]*(?:\.\w[^.]*)*? to bypass this error[^.]*\.?")
 _SETTING = re.compile(r"[\"'`]?\bspark(?:\.\w+){2,}[\"'`]?")
+_JAVA = re.compile(r"\(?\b(?:[a-z]\w*\.){2,}(?:[A-Z]\w*\$)*[A-Z]\w*(?:Exception|Error)\)?(?::\s*|\s+|$)")
 _MOST = 1000
 _CODES = {"0A": ErrorCode.NOT_SUPPORTED, "22": ErrorCode.GENERIC_USER_ERROR}
 """Presto's codes by classes of SQLSTATE: what is not supported, and what values made wrong."""
@@ -48,6 +49,15 @@ def plain_text(text: str) -> str:
     kept = [first, *(sentence for sentence in rest if not _HINT.search(sentence))]
     said = " ".join(" ".join(_SETTING.sub("a setting", _ASIDE.sub("", sentence)).split()) for sentence in kept)
     return said[:_MOST].rstrip(" .:;")
+
+
+def without_classes(text: str) -> str:
+    """A message without the names of Java's exceptions, which may stand in parentheses, and before one another.
+
+    >>> without_classes("(org.apache.iceberg.exceptions.ValidationException) Found conflicting files: a")
+    'Found conflicting files: a'
+    """
+    return _JAVA.sub("", text).strip() or "no reason given"
 
 
 def code_of(text: str) -> ErrorCode | None:

@@ -7,7 +7,7 @@ import re
 import grpc
 from pyspark.errors import PySparkException, PythonException
 
-from coordinator.engine.spark.condition_texts import code_of, has_class, plain_text
+from coordinator.engine.spark.condition_texts import code_of, has_class, plain_text, without_classes
 from coordinator.engine.spark.unreadable_files import unreadable_file
 from shared.errors import ErrorCode, ProcessionError
 
@@ -15,8 +15,8 @@ _KERNEL = re.compile(r"\bKernelError: ([A-Z_]+): (.*)", re.DOTALL)
 _CHAINED = re.compile(r"\n\n(?:During handling of the above|The above exception was)[^\n]*exception[^\n]*:?\n")
 _JAVA_STACK = re.compile(r"\n+(?:\tat [\w.$/<>]+\(|Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
 _STATE_AT_END = re.compile(r"\s*SQLSTATE: \w{5}[.;]?\s*(?:\n== (?:SQL|DataFrame)[^\n]*==\n.*)?\Z", re.DOTALL)
-_OWN_CAST = re.compile(r"KernelError: (INVALID_CAST_ARGUMENT): ")
-"""What the casts that are written for Spark begin their errors with; nothing else that is raised may name its code."""
+_OWN = re.compile(r"KernelError: (INVALID_CAST_ARGUMENT|NOT_SUPPORTED): ")
+"""What casts and joins that are written for Spark begin their errors with; nothing else that is raised names a code."""
 _BAD_PATTERN = re.compile(r"Lost task [^\n]*: java\.util\.regex\.PatternSyntaxException: ([^\n]*)")
 _MOST = 10_000
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)
@@ -112,7 +112,8 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, unfit, retriable=False)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
-    return _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
+    found = _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
+    return ProcessionError(found.code, without_classes(found.message), retriable=found.retriable)
 
 
 def _of_kernels(text: str) -> ProcessionError | None:
@@ -179,7 +180,7 @@ def _users(condition: str, said: str) -> tuple[ErrorCode, str] | None:
         case "NUMERIC_VALUE_OUT_OF_RANGE":
             return _not_representable(text)
         case "USER_RAISED_EXCEPTION":
-            if (own := _OWN_CAST.match(text)) is not None:
+            if (own := _OWN.match(text)) is not None:
                 return ErrorCode[own[1]], text[own.end() :]
             codes = (code for start, code in _RAISED.items() if text.startswith(start))
             return next(codes, ErrorCode.GENERIC_USER_ERROR), text

@@ -21,6 +21,7 @@ from coordinator.engine.spark.failures import has_broken_class, is_useless, map_
 from coordinator.engine.spark.operator_metrics import measured_batches
 from coordinator.engine.spark.progress import Report
 from coordinator.explain.operators import Operator
+from coordinator.values.complete_offsets import with_offsets
 from coordinator.vocabulary.traced_calls import open_call
 from shared.errors import ErrorCode, ProcessionError
 
@@ -97,6 +98,8 @@ class Runner:
             self._execution.check_cancelled()
             given_up = connection.lost.is_set()
             failure = map_failure(error, server_alive=connection.server_alive)
+            if failure.code is ErrorCode.REMOTE_TASK_ERROR:
+                _LOG.info("Spark failed: %.10000s", error)
             if failure.code is ErrorCode.USER_CANCELED:
                 # Nobody here asked for it: the server closed the session under the statement.
                 failure = spark_gone("it ended the statement")
@@ -136,11 +139,11 @@ class Runner:
                 data: Any = frame(session)
                 plan = data._plan.to_proto(session.client)
                 if self._operators is not None:
-                    yield from measured_batches(session.client, plan, self._operators)
+                    yield from map(with_offsets, measured_batches(session.client, plan, self._operators))
                     return
                 for part in session.client.to_table_as_iterator(plan, {}):
                     if isinstance(part, pa.Table):
-                        yield from part.to_batches()
+                        yield from map(with_offsets, part.to_batches())
         finally:
             with contextlib.suppress(Exception):
                 session.removeTag(self._tag)

@@ -8,6 +8,7 @@ import math
 import random
 import struct
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 from ..types import Type
@@ -15,6 +16,7 @@ from .column_folds import ColumnFold, of_rows
 from .compare import ascending, compare, distinct, key
 from .failures import check
 from .numbers import single
+from .operators import average_of
 from .sketches import SKETCH_AGGREGATES, SKETCH_FOLDS
 from .table import Function, Signature, Table
 from .type_hashes import type_hash, value_size
@@ -252,6 +254,11 @@ def _checksum(signature: Signature, rows: Rows) -> bytes | None:
     return struct.pack("<Q", total & _MASK)
 
 
+def _average(signature: Signature, rows: Rows) -> Decimal | None:
+    known = [row[0] for row in rows if row[0] is not None]
+    return average_of(known, signature.result.numbers[1]) if known else None
+
+
 def _data_size(total: Callable[[Iterable[int]], int]) -> Fold:
     def fold(signature: Signature, rows: Rows) -> int | None:
         (type_,) = _kinds(signature)
@@ -328,7 +335,8 @@ _PLAIN: dict[str, Fold] = {
     "max_by": _extreme_by(1), "min_by": _extreme_by(-1), "max": _extreme(1), "min": _extreme(-1),
 }  # fmt: skip
 _TYPED: dict[str, Fold] = {
-    "checksum": _checksum, "max_data_size_for_stats": _data_size(max), "sum_data_size_for_stats": _data_size(sum),
+    "avg": _average, "checksum": _checksum,
+    "max_data_size_for_stats": _data_size(max), "sum_data_size_for_stats": _data_size(sum),
     "numeric_histogram": _real_map,
     "noisy_count_gaussian": _noisy(lambda values, _: sum(v is not None for v in values), whole=True),
     "noisy_count_if_gaussian": _noisy(lambda values, _: sum(v is True for v in values), whole=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
@@ -106,6 +106,29 @@ def summed(type_: Type, a: Any, b: Any) -> object:
     if type_.base == "decimal":
         return _decimal("add", (38, type_.numbers[1]), a, b)
     return _arithmetic("add")(Signature((type_, type_), type_, UTC), a, b)
+
+
+HIGH_DIGITS = 20
+AVERAGE = "$average"
+
+
+def _average(signature: Signature, high: Decimal | None, low: Decimal | None, count: int) -> Decimal | None:
+    """Of a sum in two parts, ``high * 10 ** HIGH_DIGITS + low``, in units of the result's last digit."""
+    if not count or low is None:
+        return None
+    return averaged(int(high or 0) * 10**HIGH_DIGITS + int(low), count, signature.result.numbers[1])
+
+
+def average_of(values: Sequence[Decimal], scale: int) -> Decimal:
+    """The average of decimals of one scale."""
+    return averaged(sum(int(value.scaleb(scale, _EXACT)) for value in values), len(values), scale)
+
+
+def averaged(total: int, count: int, scale: int) -> Decimal:
+    """The average of ``count`` decimals with ``total`` units of 10 ** -scale, rounded half away from zero."""
+    units, rest = divmod(abs(total), count)
+    units += 2 * rest >= count
+    return Decimal(-units if total < 0 else units).scaleb(-scale, _EXACT)
 
 
 def _interval(name: str, a: object, b: Any) -> object:
@@ -266,6 +289,7 @@ OPERATORS: Table = {
     "$operator$is_distinct_from": Function(lambda a, b: not identical(a, b), nulls=True),
     "$operator$between": Function(_between, nulls=True, typed=True),
     "$operator$subscript": Function(subscript),
+    AVERAGE: Function(_average, nulls=True, typed=True),
     "not": Function(lambda value: not value),
     "like": Function(_like),
     "like_pattern": Function(lambda pattern, escape: (pattern, escape)),

@@ -35,7 +35,7 @@ from .bounds import watched
 from .casts import caster
 from .column_folds import ColumnFold, of_groups
 from .compare import equal
-from .failures import TRIED
+from .failures import TRIED, unsupported
 from .library import LIBRARY
 from .patience import deadline, look
 from .sketches.hyperloglog_functions import xx_hash_column
@@ -78,6 +78,15 @@ def _own_faults() -> Iterator[None]:
         raise KernelError("GENERIC_INTERNAL_ERROR", "A function failed for a reason of its own") from error
 
 
+def _listed(column: pa.Array) -> list[Any]:
+    try:
+        found: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        # Python's dates end there; Arrow, Spark and DuckDB go on.
+        raise unsupported("Functions over dates and timestamps outside of the years 1 to 9999") from error
+    return found
+
+
 class Program:
     """A compiled program."""
 
@@ -103,7 +112,7 @@ class Program:
             (groups,) = columns
             return self._array([None if v is None else self._write(v) for v in of_groups(*self._fold, groups)])
         values = [
-            [None if v is None else read(v) for v in column.to_pylist()]
+            [None if v is None else read(v) for v in _listed(column)]
             for read, column in zip(self._readers, columns, strict=True)
         ]
         frame: Frame = [None] * self._width

@@ -18,6 +18,7 @@ from pyiceberg.types import (
 )
 
 from coordinator.connectors.iceberg.bounds import bound_value
+from coordinator.connectors.iceberg.partitions import shown_value
 
 _IDENTITY: Transform[object, object] = IdentityTransform()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,7 +33,7 @@ def bound_text(
     """
     value = bound_value(transform.result_type(type_), encoded)
     try:
-        return None if value is None else transform.to_human_string(type_, value)
+        return None if value is None else shown_value(transform, type_, value)
     except (ValueError, OverflowError):
         return None
 
@@ -56,7 +57,7 @@ def python_value(type_: IcebergType, value: Any) -> object:
         return None
     match type_:
         case DateType():
-            return value if isinstance(value, date) else (_EPOCH + timedelta(days=value)).date()
+            return value if isinstance(value, date) else _day(value)
         case TimeType():
             return value if isinstance(value, time) else (_EPOCH + timedelta(microseconds=value)).time()
         case TimestampType() | TimestamptzType():
@@ -69,6 +70,17 @@ def python_value(type_: IcebergType, value: Any) -> object:
             return value
 
 
-def _timestamp(value: Any, *, zoned: bool) -> datetime:
-    instant = value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
+def _day(days: int) -> date | int:
+    """A day; behind the year 9999, which Python's dates do not know, its number, which Arrow takes as well."""
+    try:
+        return (_EPOCH + timedelta(days=days)).date()
+    except OverflowError:
+        return days
+
+
+def _timestamp(value: Any, *, zoned: bool) -> datetime | int:
+    try:
+        instant = value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
+    except OverflowError:
+        return int(value)
     return instant if zoned else instant.replace(tzinfo=None)

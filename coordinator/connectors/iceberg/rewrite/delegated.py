@@ -46,6 +46,7 @@ _SHREDS = "write.parquet.shred-variants"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|conflicted with another concurrent")
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
 _REFUSED = re.compile(r"Cannot use column .* in ZOrdering|UnsupportedOperationException")
+_TWICE = re.compile(r"data files to be imported already exist within the target table")
 _WRONG = re.compile(r"IllegalArgumentException|Cannot use options|NumberFormatException")
 _PREFIX = re.compile(r"^Spark failed: (?:\([\w.$]+\)\s*)?")
 
@@ -205,8 +206,8 @@ def presto_error(error: ProcessionError, name: str) -> ProcessionError:
     if error.code is not ErrorCode.REMOTE_TASK_ERROR:
         return error
     words = _PREFIX.sub("", error.message)
-    # Java's class stands in the text, or is that of the client's exception.
-    text = f"{type(error.__cause__).__name__}: {error.message}"
+    # Java's class stands in what Spark said, or is that of the client's exception.
+    text = f"{type(error.__cause__).__name__}: {error.__cause__}: {error.message}"
     if _UNKNOWN.search(text):
         return CommitOutcomeUnknownError(
             ErrorCode.PROCEDURE_CALL_FAILED, f"Commit to {name} has an unknown outcome: {words}"
@@ -215,6 +216,6 @@ def presto_error(error: ProcessionError, name: str) -> ProcessionError:
         return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, f"{name}: {words}", retriable=True)
     if _REFUSED.search(text):
         return ProcessionError(ErrorCode.NOT_SUPPORTED, f"{name}: {words}")
-    if _WRONG.search(text):
+    if _WRONG.search(text) or _TWICE.search(text):
         return ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, f"{name}: {words}")
     return error

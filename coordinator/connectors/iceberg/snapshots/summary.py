@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 
 from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 
 from coordinator.connectors.iceberg.numbers import number_or
+from coordinator.connectors.iceberg.partitions import partition_path
 
 
 def with_texts(table: Table) -> Table:
@@ -20,6 +23,19 @@ def with_texts(table: Table) -> Table:
         others: dict[str, object] = {key: value for key, value in texts.items() if type(value) is not str}
         texts |= {key: json.dumps(value) for key, value in others.items()}
     return table
+
+
+class _Collector(SnapshotSummaryCollector):
+    """PyIceberg's, which has no names for partitions of days behind the year 9999."""
+
+    def update_partition_metrics(
+        self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema
+    ) -> None:
+        metrics = self.partition_metrics[partition_path(file.partition, partition_spec, schema)]
+        if is_add_file:
+            metrics.add_file(file)
+        else:
+            metrics.remove_file(file)
 
 
 def summarize(
@@ -33,7 +49,7 @@ def summarize(
 ) -> Summary:
     """Counts of the change, per partition as far as the table's limit goes, and totals based on the parent's."""
     limit = number_or(metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT), 0)
-    collector = SnapshotSummaryCollector(partition_summary_limit=limit)
+    collector = _Collector(partition_summary_limit=limit)
     specs, schema = metadata.specs(), metadata.schema()
     for file in added:
         collector.add_file(file, schema, specs[file.spec_id])

@@ -15,6 +15,7 @@ from pyiceberg.transforms import UnknownTransform, VoidTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, DecimalType, FixedType, IcebergType, PrimitiveType, UUIDType
 
+from coordinator.connectors.iceberg.partitions import partition_path
 from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.asked.ordering import STRANGE_TYPES
 from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
@@ -90,7 +91,7 @@ class _PartitionPath:
     values: Record
 
     def to_path(self) -> str:
-        return self.spec.partition_to_path(self.values, self.schema)
+        return partition_path(self.values, self.spec, self.schema)
 
 
 def data_directory(table: Table, spec: PartitionSpec, partition: Record | None, name: str) -> str:

@@ -9,6 +9,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.manifests.live_files import Partition
+from coordinator.connectors.iceberg.partitions import shown_value
 from coordinator.connectors.iceberg.rewrite.asked.options import NO_LIMIT
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, Skipped, Survey
 from coordinator.connectors.iceberg.rewrite.planning.methods import Method, choose_methods
@@ -107,7 +108,7 @@ def _partition_text(table: Table, partition: Partition) -> str:
     parts = []
     for field, value in zip(spec.fields, partition[1], strict=False):
         source = schema.find_type(field.source_id) if field.source_id in schema.field_ids else None
-        text = str(value) if source is None else field.transform.to_human_string(source, value)
+        text = str(value) if source is None else shown_value(field.transform, source, value)
         parts.append(f"{field.name}={text}")
     return "/".join(parts)
 
