@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ..errors import KernelError
 
 TRIED = (
@@ -40,3 +43,23 @@ def check(condition: bool, message: str) -> None:
     """INVALID_FUNCTION_ARGUMENT unless ``condition``."""
     if not condition:
         raise invalid(message)
+
+
+@contextmanager
+def own_faults() -> Iterator[None]:
+    """What Python says of a fault of ours is for the engine's log and not for whoever asked."""
+    try:
+        yield
+    except KernelError:
+        raise
+    except Exception as error:
+        raise KernelError("GENERIC_INTERNAL_ERROR", "A function failed for a reason of its own") from error
+
+
+def _listed(column: pa.Array) -> list[Any]:
+    try:
+        found: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        # Python's dates end there; Arrow, Spark and DuckDB go on.
+        raise unsupported("Functions over dates and timestamps outside of the years 1 to 9999") from error
+    return found

@@ -18,8 +18,7 @@ Compiled once to closures over a frame: a list of the row's values and the lambd
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import lru_cache
 from math import isnan
@@ -52,7 +51,7 @@ def evaluate(*given: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The program in the first column's text, over the others; as many rows as they have. Raises KernelError."""
     columns = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in given]
     program = compiled(columns[0][0].as_py())
-    with _own_faults():
+    with own_faults():
         return program.run(columns[1:], len(columns[0]))
 
 
@@ -62,29 +61,9 @@ def evaluate_row(*given: object) -> object:
     NaN comes as text, which DuckDB reads: it takes Python's own for NULL. Raises KernelError.
     """
     program = compiled(str(given[0]))
-    with _own_faults():
+    with own_faults():
         result = program.run_row(given[1:])
     return "NaN" if isinstance(result, float) and isnan(result) else result
-
-
-@contextmanager
-def _own_faults() -> Iterator[None]:
-    """What Python says of a fault of ours is for the engine's log and not for whoever asked."""
-    try:
-        yield
-    except KernelError:
-        raise
-    except Exception as error:
-        raise KernelError("GENERIC_INTERNAL_ERROR", "A function failed for a reason of its own") from error
-
-
-def _listed(column: pa.Array) -> list[Any]:
-    try:
-        found: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError) as error:
-        # Python's dates end there; Arrow, Spark and DuckDB go on.
-        raise unsupported("Functions over dates and timestamps outside of the years 1 to 9999") from error
-    return found
 
 
 class Program:
