@@ -54,12 +54,3 @@ def own_faults() -> Iterator[None]:
         raise
     except Exception as error:
         raise KernelError("GENERIC_INTERNAL_ERROR", "A function failed for a reason of its own") from error
-
-
-def _listed(column: pa.Array) -> list[Any]:
-    try:
-        found: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError) as error:
-        # Python's dates end there; Arrow, Spark and DuckDB go on.
-        raise unsupported("Functions over dates and timestamps outside of the years 1 to 9999") from error
-    return found

@@ -34,7 +34,7 @@ from .bounds import watched
 from .casts import caster
 from .column_folds import ColumnFold, of_groups
 from .compare import equal
-from .failures import TRIED, unsupported
+from .failures import TRIED, own_faults, unsupported
 from .library import LIBRARY
 from .patience import deadline, look
 from .sketches.hyperloglog_functions import xx_hash_column
@@ -64,6 +64,15 @@ def evaluate_row(*given: object) -> object:
     with own_faults():
         result = program.run_row(given[1:])
     return "NaN" if isinstance(result, float) and isnan(result) else result
+
+
+def _listed(column: pa.Array) -> list[Any]:
+    try:
+        found: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        # Python's dates end there; Arrow, Spark and DuckDB go on.
+        raise unsupported("Functions over dates and timestamps outside of the years 1 to 9999") from error
+    return found
 
 
 class Program:
