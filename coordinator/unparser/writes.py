@@ -69,7 +69,7 @@ def write_work(
     before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
     write = replace(planned.write, before=before, after=f"({columns}) {sql}")
     few = own and limits.engine != "spark" and _is_small(writer.source)
-    return WriteRows(write, inputs, _query(writer, relation_of, limits) if few else None)
+    return WriteRows(write, inputs, _few_rows(writer, relation_of, limits) if few else None)
 
 
 def _may_be_own(writer: TableWriterNode, relation_of: RelationOf) -> bool:
@@ -87,6 +87,16 @@ def _holds_time(type_: Type) -> bool:
 def _own_rows(write: TableWrite, writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits) -> WriteRows:
     """Without a statement for Spark, which cannot compute or write its rows."""
     return WriteRows(replace(write, before="INSERT INTO"), rows=_query(writer, relation_of, limits))
+
+
+def _few_rows(
+    writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits
+) -> tuple[ReturnRows | RunLocally | RunOnSpark | SelectRows, tuple[Column, ...]] | None:
+    """None where a value cannot be told before Spark is asked, which has dates that Python has not."""
+    try:
+        return _query(writer, relation_of, limits)
+    except ProcessionError:
+        return None
 
 
 def _query(

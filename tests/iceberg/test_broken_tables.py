@@ -19,7 +19,7 @@ from shared.properties import Property
 from shared.spi.catalog_changes import TableRemoval
 from shared.spi.session import Session
 from tests.iceberg.test_expiry import later
-from tests.iceberg.test_metadata_tables import read
+from tests.iceberg.test_metadata_tables import read, read_columns
 
 ROWS = pa.table(
     {
@@ -79,8 +79,7 @@ def test_bounds_that_are_no_values_tell_nothing(lake: Any, plan: Any, bound: byt
     table = lake.create("t", [ROWS])
     said(table, bound)
     assert len(read(lake, "t$files")) == 2
-    (partition,) = read(lake, "t$partitions")
-    assert partition["row_count"] == 12
+    assert read_columns(lake, "t$partitions")["row_count"].to_pylist() == [12]
     assert all(plan(sql) for sql in PLANNED)
 
 

@@ -29,7 +29,7 @@ def asked(outcomes: list[Any], monkeypatch: pytest.MonkeyPatch, *, retries: int 
     monkeypatch.setattr(writing, "_PAUSE_SECONDS", 0.001)
     catalog: Any = SimpleNamespace(settings=SimpleNamespace(write_conflict_retries=retries))
     update: Any = SimpleNamespace(creation=None, kind="UPDATE", by_position=by_position, reads_target=False)
-    context: Any = SimpleNamespace(query_id="q")
+    context: Any = SimpleNamespace(query_id="q", rows=None)
     return write(catalog, update, context)
 
 

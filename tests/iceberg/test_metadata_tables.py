@@ -62,6 +62,12 @@ def described(lake: Any, name: str) -> list[tuple[str, str]]:
 
 def read(lake: Any, name: str) -> list[dict[str, Any]]:
     """The whole metadata table as an engine reads it."""
+    rows: list[dict[str, Any]] = read_columns(lake, name).to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+def read_columns(lake: Any, name: str) -> pa.Table:
+    """The same as Arrow has it, which knows more years than Python."""
     metadata = lake.connector.table("db", name)
     assert metadata is not None
     assert metadata.handle.connectorId == "$system@lab"
@@ -69,8 +75,7 @@ def read(lake: Any, name: str) -> list[dict[str, Any]]:
     scan = TableScanNode(id="0", table=metadata.handle, outputVariables=(), assignments=assignments)
     relation = lake.connector.relation(scan)
     assert isinstance(relation, RowsRelation)
-    rows: list[dict[str, Any]] = pa.table(lake.connector.read(relation)).to_pylist(maps_as_pydicts="strict")
-    return rows
+    return pa.table(lake.connector.read(relation))
 
 
 def test_changelog_is_what_snapshots_differ_by(lake: Any, table: Any) -> None:

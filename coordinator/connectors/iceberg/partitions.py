@@ -37,16 +37,16 @@ def partition_path(values: Record, spec: PartitionSpec, schema: Schema) -> str:
     return "/".join("=".join(quote_plus(part, safe="") for part in pair) for pair in parts)
 
 
-def shown_value(transform: Transform[Any, Any], kind: IcebergType, value: Any) -> str:
-    """A value of a partition field as people write it; ``kind`` is that of the column or of the field."""
-    if isinstance(kind, UnknownType):
+def shown_value(transform: Transform[Any, Any], type_: IcebergType, value: Any) -> str:
+    """A value of a partition field as people write it; ``type_`` is that of the column or of the field."""
+    if isinstance(type_, UnknownType):
         return "null" if value is None else str(value)
     try:
-        return transform.to_human_string(kind, value)
+        return transform.to_human_string(type_, value)
     except OverflowError:  # behind the year 9999, where Python has no dates
         if isinstance(transform, HourTransform):
             return str(np.datetime64(int(value), "h")).replace("T", "-")
-        days = isinstance(transform, DayTransform) or isinstance(kind, DateType)
+        days = isinstance(transform, DayTransform) or isinstance(type_, DateType)
         return str(np.datetime64(int(value), "D" if days else "us"))
 
 

@@ -66,9 +66,9 @@ def evaluate_row(*given: object) -> object:
     return "NaN" if isinstance(result, float) and isnan(result) else result
 
 
-def _listed(column: pa.Array) -> list[Any]:
+def _listed(column: pa.Array) -> list[object]:
     try:
-        found: list[Any] = column.to_pylist()
+        found: list[object] = column.to_pylist()
     except (OverflowError, ValueError) as error:
         # Python's dates end there; Arrow, Spark and DuckDB go on.
         raise unsupported("Functions over dates and timestamps outside of the years 1 to 9999") from error

@@ -78,9 +78,11 @@ def _day(days: int) -> date | int:
         return days
 
 
-def _timestamp(value: Any, *, zoned: bool) -> datetime | int:
-    try:
-        instant = value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
-    except OverflowError:
-        return int(value)
-    return instant if zoned else instant.replace(tzinfo=None)
+def _timestamp(value: datetime | int, *, zoned: bool) -> datetime | int:
+    """A moment; behind the year 9999 its microseconds, as with days."""
+    if isinstance(value, int):
+        try:
+            value = _EPOCH + timedelta(microseconds=value)
+        except OverflowError:
+            return value
+    return value if zoned else value.replace(tzinfo=None)
