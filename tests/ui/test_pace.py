@@ -6,7 +6,7 @@ import heapq
 
 import pytest
 
-from coordinator.server.ui.pace import SHARE, Pace
+from coordinator.server.ui.pace import REQUEST_SECONDS, SHARE, Pace
 
 
 def spent(pages: int, cost: float, every: float, cores: int, seconds: float = 600.0) -> tuple[float, float]:
@@ -20,7 +20,7 @@ def spent(pages: int, cost: float, every: float, cores: int, seconds: float = 60
         clock[0], page = heapq.heappop(due)
         wait = every * pace.count(cost)
         if clock[0] > 60:
-            total += cost + 0.002
+            total += cost + REQUEST_SECONDS
             longest = max(longest, wait)
         heapq.heappush(due, (clock[0] + wait, page))
     return total / (seconds - 60) / cores, longest

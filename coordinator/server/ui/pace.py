@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 SHARE = 0.02
 """Of the machine's CPU time, for pages that refresh themselves."""
-_REQUEST_SECONDS = 0.002
-"""CPU time of a request beside the making of the page: the server's loop, routing, authentication."""
+REQUEST_SECONDS = 0.003
+"""CPU time of a request beside the making of the page, under load: the server's loop, routing, authentication."""
 _MEMORY_SECONDS = 20.0
 _LONGEST = 20.0
 
@@ -37,7 +37,7 @@ class Pace:
             self._wanted *= math.exp((self._at - at) / _MEMORY_SECONDS)
             self._at = at
             # Who waits so many intervals asks so many times more rarely than its page wants.
-            self._wanted += (seconds + _REQUEST_SECONDS) * self._stretch() / _MEMORY_SECONDS
+            self._wanted += (seconds + REQUEST_SECONDS) * self._stretch() / _MEMORY_SECONDS
             return self._stretch()
 
     def _stretch(self) -> float:
