@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from coordinator.sql.blanks import BLANKS
 from shared.spi.session import Session
 
-_GAP = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-_FIRST = re.compile(rf"{_GAP}\(?{_GAP}([A-Za-z]+)(?:{_GAP}([A-Za-z_]\w*|\"(?:[^\"]|\"\")+\"))?", re.DOTALL)
+_FIRST = re.compile(rf"{BLANKS}\(?{BLANKS}([A-Za-z]++)(?:{BLANKS}([A-Za-z_]\w*|\"(?:[^\"]|\"\")+\"))?")
 _LOOKED_AT = 10_000
 """Characters; a statement whose comments are longer has no type."""
 
-_NAME = r"(?:\w+|\"[^\"]+\")"
-_CALLED = re.compile(rf"{_GAP}CALL{_GAP}(?:{_NAME}{_GAP}\.{_GAP})*({_NAME}){_GAP}\(", re.DOTALL | re.IGNORECASE)
-_EXECUTED = re.compile(rf"{_GAP}ALTER{_GAP}TABLE\b.+?\bEXECUTE{_GAP}({_NAME})", re.DOTALL | re.IGNORECASE)
+_NAME = r"(?:\w++|\"[^\"]++\")"
+_CALLED = re.compile(rf"{BLANKS}CALL{BLANKS}(?>(?:{_NAME}{BLANKS}\.{BLANKS})*)({_NAME}){BLANKS}\(", re.IGNORECASE)
+_EXECUTED = re.compile(rf"{BLANKS}ALTER{BLANKS}TABLE\b.+?\bEXECUTE{BLANKS}({_NAME})", re.DOTALL | re.IGNORECASE)
 _SPELLINGS: Mapping[str, str] = {"optimize": "rewrite_data_files"}
 """Of ALTER TABLE … EXECUTE, as other engines have it."""
 

@@ -22,12 +22,12 @@ MAX_TEXT_LENGTH = 16_000_000
 Kind = Literal["name", "word", "sign", "string", "number", "quoted", "unicode", "binary", "digits", "backquoted", "end"]
 """``name`` is a word that is not reserved, ``word`` a reserved one; ``digits`` begins with a digit, as in ``1a``."""
 
-_TOKEN = re.compile(
-    r"""(?:[ \t\r\n]+|--[^\r\n]*|/\*.*?\*/)*+
-    (?:
+_BLANK = r"[ \t\r\n]+|--[^\r\n]*"
+_COMMENT = r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
+_SOLID = r"""
     ([A-Za-z_][A-Za-z0-9_@:]*+(?!'|&'))
     |((?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-][0-9]+|[0-9]+(?:[eE][0-9]+)?(?![A-Za-z0-9_@:]))
-    |(<>|!=|<=|>=|->|=>|\|\||[(),.=<>+\-*/%?\[\];])
+    |(<>|!=|<=|>=|->|=>|\|\||[(),.=<>+\-*%?\[\];]|/(?!\*))
     |('[^']*(?:''[^']*)*')
     |("[^"]*(?:""[^"]*)*")
     |([uU]&'[^']*(?:''[^']*)*')
@@ -37,9 +37,10 @@ _TOKEN = re.compile(
     |(`[^`]*(?:``[^`]*)*`)
     |(.)
     |(\Z)
-    )""",
-    re.DOTALL | re.VERBOSE,
-)
+"""
+_TOKEN = re.compile(rf"(?:{_BLANK}|{_COMMENT})*(?:{_SOLID})", re.DOTALL | re.VERBOSE)
+_TOKEN_OUTSIDE_COMMENTS = re.compile(rf"(?:{_BLANK})*(?:{_SOLID})", re.DOTALL | re.VERBOSE)
+"""For what follows a ``/*`` that nothing closes: no later one is closed either, and looking for each end takes long."""
 _WORD, _NUMBER, _SIGN = 1, 2, 3
 _WORD_BEFORE_STRING, _UNKNOWN, _END = 8, 11, 12
 _KINDS: tuple[Kind, ...] = (
@@ -71,8 +72,13 @@ class Tokens:
         self._check_nesting()
 
     def _read(self) -> None:
+        if not self._read_on(_TOKEN, 0):
+            self._read_on(_TOKEN_OUTSIDE_COMMENTS, self.ends[-1])
+
+    def _read_on(self, token: re.Pattern[str], start: int) -> bool:
+        """Whether all is read; otherwise the last token is the slash of a comment that nothing closes."""
         words, kinds, starts, ends = self.words, self.kinds, self.starts, self.ends
-        for match in _TOKEN.finditer(self.text):
+        for match in token.finditer(self.text, start):
             group = match.lastindex or 0
             word = match[group]
             kind = _KINDS[group]
@@ -86,8 +92,9 @@ class Tokens:
             kinds.append(kind)
             starts.append(match.start(group))
             ends.append(match.end(group))
-            if group == _END:
-                return
+            if group == _END or (group == _UNKNOWN and word == "/" and token is _TOKEN):
+                return group == _END
+        return True
 
     def _check_nesting(self) -> None:
         text, words = self.text, self.words

@@ -221,7 +221,7 @@ def endless_other():
 
 def test_a_client_that_falls_silent_is_left(table, tmp_path):
     answers = dict.fromkeys((INSERT,), table.answer)
-    settings = DispatchSettings(sweep_interval=0.05, **{"query.client.timeout": "0.5s"})
+    settings = DispatchSettings(sweep_interval=0.05, **{"query.client.timeout": "2s"})
     with running_flight(answers, settings, results_folder=tmp_path / "results") as flight:
         command = packed("CommandStatementIngest", message(*FIELDS.items()))
         with fl.connect(flight.uri) as client:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from coordinator.sql.blanks import BLANKS
+
 # Quotes and block comments that are still open run to the end of the text.
 _QUOTED = r"'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)|`(?:[^`]|``)*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"
 _END = r";|\\G|\\g(?![A-Za-z])|\\watch(?:[ \t]+[0-9.]+)?"
 _PIECE = re.compile(rf"(?P<end>{_END})|{_QUOTED}|.", re.DOTALL)
-_BLANK = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_BLANK = re.compile(BLANKS)
 
 
 @dataclass(frozen=True, slots=True)

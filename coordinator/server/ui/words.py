@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_SKIPPED = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+from coordinator.sql.blanks import BLANKS
+
+_SKIPPED = re.compile(BLANKS)
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 _LOOKED_AT = 20_000
 
