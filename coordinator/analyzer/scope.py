@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from msgspec import Struct
 
 from shared.plan.expressions import SourceLocation, Variable
+from shared.plan.kept import kept
 
 MOST_PARTS = 4
 """``catalog.schema.table.column``: what stands behind that are fields of the column."""
@@ -73,7 +73,7 @@ class Names:
                 return Variable(name=name, type=type_text, sourceLocation=place)
 
 
-@lru_cache(4096)
+@kept(4096)
 def _base(hint: str) -> str:
     """The hint as an identifier: a scan names every column of its table."""
     return "".join(c if c.isalnum() or c in "_$" else "_" for c in hint.lower()).strip("_")[:60] or "expr"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -19,6 +18,7 @@ from coordinator.expressions.types import (
     varchar,
 )
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.kept import kept
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type
 
 LambdaTyper = Callable[[int, tuple[Type, ...]], Type | None]
@@ -57,12 +57,12 @@ class Bindings(Struct):
     """Variables of which a NULL literal is given."""
 
 
-@lru_cache(4096)  # types with lengths are without end
+@kept(4096)  # types with lengths are without end
 def _has_variable(value: Type) -> bool:
     return value.base in _VARIABLES or any(_has_variable(a) for a in value.arguments)
 
 
-@lru_cache(4096)  # types with lengths are without end
+@kept(4096)  # types with lengths are without end
 def _type_variables(value: Type) -> tuple[str, ...]:
     if value.base in _VARIABLES:
         return (value.base.upper(),)

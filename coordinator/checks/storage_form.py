@@ -5,11 +5,10 @@ Source: Iceberg's specification, "Parquet" under "Data Type Mappings": time is I
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from msgspec.structs import replace
 
 from shared.plan.expressions import Variable
+from shared.plan.kept import kept
 from shared.plan.nodes import CallDistributedProcedureNode, PlanNode, TableHandle, TableScanNode
 from shared.plan.traversal import rewrite_bottom_up, walk
 from shared.plan.types import Field, Type, parse_type
@@ -22,7 +21,7 @@ def rewrites_stored_data(root: PlanNode) -> bool:
     return any(isinstance(node, CallDistributedProcedureNode) for node in walk(root))
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def storage_type(text: str) -> str:
     """The Presto type that says how values of the type ``text`` are stored; itself for most.
 

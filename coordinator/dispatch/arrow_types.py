@@ -7,7 +7,6 @@ Arrow has no type for is text. Every field names Presto's type under the key tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +24,7 @@ from coordinator.values.arrow_columns import (
     uuid_bytes,
 )
 from coordinator.vocabulary.planned_statement import Column
+from shared.plan.kept import kept
 from shared.plan.types import Type, parse_type
 
 TYPE_NAME = b"ARROW:FLIGHT:SQL:TYPE_NAME"
@@ -81,7 +81,7 @@ def client_field(
     return pa.field(name, client_type(presto_type), nullable, metadata)
 
 
-@lru_cache(maxsize=512)
+@kept(512, longest=10_000)
 def client_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """The schema of a statement's result."""
     return pa.schema([client_field(column.name, column.type) for column in columns])

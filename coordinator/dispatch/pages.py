@@ -72,12 +72,20 @@ def _presto_column(name: str, column_type: Type) -> dict[str, object]:
     return {"name": name, "type": str(column_type), "typeSignature": presto_signature(column_type)}
 
 
+_DEEPEST_REPEATED = 6
+"""Levels of types in types: each doubles what is said, and the text of a row stands in it once more."""
+
+
 def presto_signature(column_type: Type) -> dict[str, object]:
-    """Presto's typeSignature, its two deprecated members included: old clients read those."""
+    """Presto's typeSignature, its two deprecated members included: old clients read those.
+
+    Of types that nest deeply, which would not end otherwise, ``typeArguments`` stays empty.
+    """
     is_row = column_type.base == "row"
+    repeated = column_type.arguments if column_type.depth <= _DEEPEST_REPEATED else ()
     return {
         "rawType": column_type.base,
-        "typeArguments": [presto_signature(argument) for argument in column_type.arguments],
+        "typeArguments": [presto_signature(argument) for argument in repeated],
         "literalArguments": [field.name for field in column_type.fields] if is_row else [],
         "arguments": [_presto_argument(parameter) for parameter in _parameters(column_type)],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from ipaddress import ip_address, ip_network
 from typing import Any
 from uuid import UUID
@@ -73,7 +73,7 @@ def from_kernel(value: Any, type_: Type) -> object:
             return value
 
 
-def cast_constant(value: object, source: Type, target: Type, zone: object) -> object:
+def cast_constant(value: object, source: Type, target: Type, zone: tzinfo) -> object:
     """The value of a cast, both as in ``shared.spi.procedure.Arguments``; raises ProcessionError as Presto does."""
     if value is None or source == target:
         return value

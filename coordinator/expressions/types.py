@@ -7,9 +7,9 @@ against recorded statements. Types are ``shared.plan.types.Type``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.kept import kept
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 
 UNKNOWN = Type("unknown")
@@ -88,7 +88,7 @@ def row(types: tuple[Type, ...]) -> Type:
     return Type("row", tuple(Field(None, t) for t in types))
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def type_text(value: Type) -> str:
     """The text of a type on the wire, with Presto's own spelling of names."""
     return str(_spelled(value))
@@ -125,7 +125,7 @@ def _spelled(value: Type) -> Type:
 _LEAST_PARAMETERS = {"array": 1, "map": 2, "row": 1}
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def read_type(text: str) -> Type:
     """The type that a user wrote in a CAST, canonical; raises ValueError with ``Unknown type: …``."""
     try:
@@ -199,7 +199,7 @@ def as_decimal(value: Type) -> Type | None:
     return None if digits is None else decimal(digits, 0)
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def common_super_type(left: Type, right: Type) -> Type | None:
     """The type that both coerce to, or None."""
     if left == right:
@@ -258,7 +258,7 @@ def _inner(parameter: Type | Field) -> Type:
     return parameter.type if isinstance(parameter, Field) else parameter
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def can_coerce(actual: Type, expected: Type) -> bool:
     """Whether Presto casts ``actual`` to ``expected`` without being asked."""
     if actual == expected or actual.base == "unknown":

@@ -12,13 +12,13 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import lru_cache
 from itertools import pairwise
 from uuid import UUID
 
 from .errors import KernelError
 from .functions.json_texts import text_json
 from .functions.numbers import java_double, java_float
+from .kept import kept
 
 MOST_TEXT = 128 << 20
 """Characters of one value: names of keys are stored once, and may be written a million times."""
@@ -79,7 +79,7 @@ def names_of(metadata: bytes) -> tuple[str, ...]:
     return _remembered(metadata) if len(metadata) <= _SMALL else _names(metadata)
 
 
-@lru_cache(maxsize=256)
+@kept(256, longest=100_000)
 def _remembered(metadata: bytes) -> tuple[str, ...]:
     """Rows mostly share their metadata."""
     return _names(metadata)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 from dataclasses import dataclass
-from functools import lru_cache
 
 import msgspec
 from fastapi import Request, Response
@@ -18,6 +17,7 @@ from coordinator.server.segments import encoded_data
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import Uris
 from coordinator.vocabulary.planned_statement import Column, SessionChange
+from shared.plan.kept import kept
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, header_name, url_encode
 from shared.protocol.session_functions import encode_function, encode_id
@@ -35,7 +35,7 @@ class Answer:
     target_size: str | None = None
 
 
-@lru_cache(maxsize=512)
+@kept(512, longest=10_000)
 def _columns_json(columns: tuple[Column, ...], family: Family) -> bytes:
     return describe_columns(columns, family)
 

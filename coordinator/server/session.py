@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from typing import NoReturn
 from urllib.parse import unquote_plus
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,6 +15,7 @@ from coordinator.security.access_control.enabled_roles import is_selected_role
 from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.kept import kept
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, family_of, header_name
 from shared.protocol.session_functions import decode_function
@@ -196,7 +196,7 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-
 _OFFSET = re.compile(r"[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00)")
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def unknown_time_zone(zone: str) -> ProcessionError | None:
     """The error of a session zone that is neither an offset nor in the time zone database."""
     if _OFFSET.fullmatch(zone):

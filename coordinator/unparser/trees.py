@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from sqlglot import exp
 
 from coordinator.values.type_names import type_name
+from shared.plan.kept import kept
 from shared.plan.types import Type
 
 DIALECTS = ("duckdb", "spark")
@@ -53,7 +52,7 @@ def is_null(value: exp.Expr) -> exp.Expr:
     return binary(exp.Is, value, exp.Null())
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _data_type(type_text: str, dialect: str) -> exp.Expr:
     return exp.DataType.build(type_text, dialect=dialect)
 

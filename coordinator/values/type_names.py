@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from coordinator.kernels.functions.arrow_forms import field_name
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.kept import kept
 from shared.plan.types import Type
 
 _BYTES = (
@@ -48,7 +47,7 @@ _TEXT = (
 )
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def type_name(type_: Type, dialect: str) -> str:
     """The engine's text of a Presto type; raises NOT_SUPPORTED for a type that the engine cannot hold."""
     names = _NAMES[dialect]

@@ -46,6 +46,11 @@ class Column:
     name: str
     type: str
 
+    @property
+    def length(self) -> int:
+        """In characters."""
+        return len(self.name) + len(self.type)
+
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:

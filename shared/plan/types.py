@@ -6,8 +6,10 @@ Source: Presto ``TypeSignature``; TIMESTAMP and TIME WITH TIME ZONE are bases of
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+
+from .kept import kept
 
 _ZONED = (("timestamp", "timestamp with time zone"), ("time", "time with time zone"))
 _ALIASES = {"int": "integer", "string": "varchar", "double precision": "double", "dec": "decimal", "numeric": "decimal"}
@@ -15,6 +17,12 @@ _PHRASES = (
     "timestamp with time zone", "time with time zone", "interval year to month", "interval day to second",
     "double precision",
 )  # fmt: skip
+_LONGEST_PHRASE = max(map(len, _PHRASES))
+_BASE = re.compile(r"[^(,)]*+")
+_DIGITS = re.compile(r"[0-9]++")
+_QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
+_WORD = re.compile(r"([^ (,)]*+) ")
+_BLANKS = re.compile(r"\s*+")
 UNBOUNDED_LENGTH = 2147483647
 
 
@@ -37,12 +45,18 @@ class Type:
     """The types among the parameters; for a row, those of its fields. Functions read it for each value."""
     numbers: tuple[int, ...] = field(init=False, repr=False, compare=False)
     """The numeric parameters."""
+    length: int = field(init=False, repr=False, compare=False)
+    """How many types it is made of."""
+    depth: int = field(init=False, repr=False, compare=False)
+    """How many of them stand in each other."""
 
     def __post_init__(self) -> None:
         types = (p.type if isinstance(p, Field) else p for p in self.parameters if not isinstance(p, int))
         object.__setattr__(self, "arguments", tuple(types) if self.parameters else ())
         numbers = tuple(p for p in self.parameters if isinstance(p, int)) if self.parameters else ()
         object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "length", 1 + sum(each.length for each in self.arguments))
+        object.__setattr__(self, "depth", 1 + max((each.depth for each in self.arguments), default=0))
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -65,80 +79,72 @@ def _parameter_text(parameter: int | Type | Field) -> str:
     return f"{name} {parameter.type}"
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def parse_type(text: str) -> Type:
     """The structure of Presto type text; raises ValueError naming the text.
 
     >>> parse_type('map(varchar(3),array(bigint))').arguments[1]
     Type(base='array', parameters=(Type(base='bigint', parameters=()),))
     """
-    parsed, rest = _parse(text.strip())
-    if rest:
-        raise ValueError(f"Unknown type: {text}")
-    return parsed
+    found, end = _read(text, _behind_blanks(text, 0))
+    if _behind_blanks(text, end) != len(text):
+        raise _unknown(text)
+    return found
 
 
-def _parse(text: str) -> tuple[Type, str]:
-    end = next((i for i, c in enumerate(text) if c in "(,)"), len(text))
-    base, rest = " ".join(text[:end].lower().split()), text[end:]
+def _read(text: str, start: int) -> tuple[Type, int]:
+    """The type at ``start``, and where it ends."""
+    match = _BASE.match(text, start)
+    if match is None:
+        raise _unknown(text)
+    base = " ".join(match[0].lower().split())
     base = _ALIASES.get(base, base)
+    position = match.end()
     if not base:
-        raise ValueError(f"Unknown type: {text}")
-    if not rest.startswith("("):
-        return Type(base), rest
+        raise _unknown(text)
+    if not text.startswith("(", position):
+        return Type(base), position
     parameters: list[int | Type | Field] = []
-    rest = rest[1:]
     while True:
-        parameter, rest = _parse_parameter(rest.lstrip(), base)
+        parameter, position = _parameter(text, _behind_blanks(text, position + 1), base)
         parameters.append(parameter)
-        rest = rest.lstrip()
-        if rest[:1] == ",":
-            rest = rest[1:]
-        elif rest[:1] == ")":
-            return _with_zone(base, tuple(parameters), rest[1:])
-        else:
-            raise ValueError(f"Unknown type: {text}")
+        position = _behind_blanks(text, position)
+        if text.startswith(")", position):
+            return _with_zone(base, tuple(parameters), text, position + 1)
+        if not text.startswith(",", position):
+            raise _unknown(text)
 
 
-def _with_zone(base: str, parameters: tuple[int | Type | Field, ...], rest: str) -> tuple[Type, str]:
+def _with_zone(base: str, parameters: tuple[int | Type | Field, ...], text: str, position: int) -> tuple[Type, int]:
     for plain, zoned in _ZONED:
-        suffix = zoned.removeprefix(plain)
-        if base == plain and rest.lower().startswith(suffix):
-            return Type(zoned, parameters), rest[len(suffix) :]
-    return Type(base, parameters), rest
+        end = position + len(zoned) - len(plain)
+        if base == plain and text[position:end].lower() == zoned[len(plain) :]:
+            return Type(zoned, parameters), end
+    return Type(base, parameters), position
 
 
-def _parse_parameter(text: str, base: str) -> tuple[int | Type | Field, str]:
-    digits = len(text) - len(text.lstrip("0123456789"))
-    if digits:
-        return int(text[:digits]), text[digits:]
+def _parameter(text: str, start: int, base: str) -> tuple[int | Type | Field, int]:
+    if number := _DIGITS.match(text, start):
+        return int(number[0]), number.end()
     if base != "row":
-        return _parse(text)
-    if text.startswith('"'):
-        name, rest = _quoted(text)
-        parsed, rest = _parse(rest.lstrip())
-        return Field(name, parsed, delimited=True), rest
-    word = next((i for i, c in enumerate(text) if c in " (,)"), len(text))
-    if word < len(text) and text[word] == " " and not _is_type_phrase(text):
-        parsed, rest = _parse(text[word:].lstrip())
-        return Field(text[:word], parsed), rest
-    parsed, rest = _parse(text)
-    return Field(None, parsed), rest
+        return _read(text, start)
+    if quoted := _QUOTED.match(text, start):
+        found, end = _read(text, _behind_blanks(text, quoted.end()))
+        return Field(quoted[1].replace('""', '"'), found, delimited=True), end
+    if text.startswith('"', start):
+        raise _unknown(text)
+    word = _WORD.match(text, start)
+    if word is not None and not text[start : start + _LONGEST_PHRASE].lower().startswith(_PHRASES):
+        found, end = _read(text, _behind_blanks(text, word.end()))
+        return Field(word[1], found), end
+    found, end = _read(text, start)
+    return Field(None, found), end
 
 
-def _is_type_phrase(text: str) -> bool:
-    lowered = text.lower()
-    return lowered.startswith(_PHRASES)
+def _behind_blanks(text: str, start: int) -> int:
+    match = _BLANKS.match(text, start)
+    return start if match is None else match.end()
 
 
-def _quoted(text: str) -> tuple[str, str]:
-    position, name = 1, ""
-    while True:
-        end = text.find('"', position)
-        if end < 0:
-            raise ValueError(f"Unknown type: {text}")
-        name += text[position:end]
-        if text[end + 1 : end + 2] != '"':
-            return name, text[end + 1 :]
-        name += '"'
-        position = end + 2
+def _unknown(text: str) -> ValueError:
+    return ValueError(f"Unknown type: {text}")

@@ -6,10 +6,10 @@ Lengths of varchar vanish, as in Presto C++. Types that this Velox cannot read (
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
 from shared.plan.blocks import decimal_digits
+from shared.plan.kept import kept
 from shared.plan.types import Type, parse_type
 from sidecar.velox.refusal import unsupported, user_error
 
@@ -62,10 +62,10 @@ _reading = _Reading()
 def read_char_as_varchar(wanted: bool) -> None:
     """As C++ workers with ``char-n-to-varchar-implicit-cast``: char(n) itself, but not inside of other types."""
     _reading.char_as_varchar = wanted
-    velox_type.cache_clear()
+    velox_type.cache_clear()  # type: ignore[attr-defined]
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def parse(text: str) -> Type:
     """Parsed type text; a refusal instead of ValueError."""
     try:
@@ -74,7 +74,7 @@ def parse(text: str) -> Type:
         raise user_error(f"Failed to parse type [{text[:200]}].") from e
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def velox_type(text: str) -> Json:
     """Velox type JSON of Presto type text; shared, so never to be changed. Raises RefusalError."""
     if _reading.char_as_varchar and text.startswith("char("):
@@ -82,7 +82,7 @@ def velox_type(text: str) -> Json:
     return _convert(parse(text), text)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def hive_type(text: str) -> Json:
     """Velox type JSON of Hive type text, such as ``map<string,bigint>`` or ``struct<a:int>``."""
     presto = _STRUCT_FIELD.sub(r'\1"\2" ', text).replace("struct<", "row(").replace("<", "(").replace(">", ")")

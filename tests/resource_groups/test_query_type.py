@@ -39,3 +39,19 @@ def test_which_procedures_are_distributed() -> None:
         *("clean_data_cache", "rewrite_data_files", "rewrite_position_delete_files", "convert_equality_deletes"),
         *("compute_table_stats", "auto_maintain", "copy_to_table"),
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("CALL{0}auto_maintain{0}(1)", "CALL_DISTRIBUTED_PROCEDURE"),
+        ("CALL{0}lake{0}.{0}system{0}.{0}auto_maintain{0}", "DATA_DEFINITION"),
+        ("{0}({0}SELECT{0}1", "SELECT"),
+        ("{0}1", None),
+        ("ALTER{0}TABLE t{0}EXECUTE{0}1", "DATA_DEFINITION"),
+    ],
+)
+def test_comments_are_read_once(text: str, kind: str | None) -> None:
+    """Seen: 16 comments before a name and as many behind it held the event loop for minutes."""
+    assert query_type_of(text.format("/**/" * 200), Session(user="u"), DISTRIBUTED) == kind
+    assert query_type_of(text.format("/* -- */ --/*\n" * 50), Session(user="u"), DISTRIBUTED) == kind

@@ -113,3 +113,10 @@ def test_a_text_beyond_all_bounds() -> None:
     with pytest.raises(ProcessionError) as caught:
         Tokens(" " * (MAX_TEXT_LENGTH + 1))
     assert caught.value.code is ErrorCode.QUERY_TEXT_TOO_LARGE
+
+
+def test_comments_that_nothing_closes_are_signs() -> None:
+    """Looking for the end of each would take hours: no later one is closed either."""
+    words = Tokens("1 /* 2 */ / 3 " + "/* a" * 100_000).words
+    assert words[:7] == ["1", "/", "3", "/", "*", "A", "/"]
+    assert len(words) == 300_004

@@ -8,17 +8,17 @@ import shutil
 import zipfile
 from pathlib import Path
 
-from shared.plan import types
+from shared.plan import kept, types
 
 PACKAGE = "procession_kernels"
 _SOURCES = Path(__file__).parents[2] / "kernels"
-_TYPES = Path(types.__file__)
+_TYPES, _KEPT = Path(types.__file__), Path(kept.__file__)
 
 
 def kernel_files() -> dict[str, bytes]:
-    """Every kernel source by its path inside the package, which holds Presto's types in a file of its own."""
+    """Every kernel source by its path inside the package, which holds Presto's types in files of its own."""
     files = {str(f.relative_to(_SOURCES)): f.read_bytes() for f in sorted(_SOURCES.rglob("*.py"))}
-    return {**files, "types.py": _TYPES.read_bytes()}
+    return {**files, "types.py": _TYPES.read_bytes(), "kept.py": _KEPT.read_bytes()}
 
 
 def unpack_kernels(directory: Path) -> Path:

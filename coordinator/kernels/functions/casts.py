@@ -11,10 +11,10 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from functools import lru_cache
 from typing import Any
 
 from ..errors import KernelError
+from ..kept import kept
 from ..types import Type
 from .arrow_forms import Convert
 from .date_texts import (
@@ -40,12 +40,12 @@ _TEXT = ("varchar", "char")
 _OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
 _EXACT = Context(prec=90)
 _WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _UUID = re.compile(r"[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")
 INTEGERS = tuple(_BITS)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def caster(source: Type, target: Type, zone: tzinfo) -> Convert:
     """The conversion of values that are not NULL; raises NOT_SUPPORTED for a pair that is none of Presto's."""
     if source.base == "char" and target.base in ("re2jregexp", "joniregexp", "likepattern"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import lru_cache
 from typing import Any
 
+from ..kept import kept
 from .date_texts import local
 from .failures import invalid
 from .table import Signature, Table, plain, typed
@@ -45,7 +45,7 @@ def _literal(text: str) -> Show:
     return lambda _: text
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def _mysql(pattern: str) -> tuple[Show, ...]:
     made: list[Show] = []
     position = 0
@@ -133,7 +133,7 @@ def joda_tokens(pattern: str) -> list[tuple[str, str]]:
     return made
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def _joda(pattern: str) -> tuple[Show, ...]:
     return tuple(_joda_part(a, len(b)) if a else _literal(b) for a, b in joda_tokens(pattern))
 
@@ -167,7 +167,7 @@ Reader = tuple[tuple[str, ...], tuple[str, ...]]
 _WHOLE = {"T": "%H:%i:%S", "r": "%I:%i:%S %p"}
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def _mysql_reader(pattern: str) -> Reader:
     for letter, long in _WHOLE.items():
         pattern = pattern.replace(f"%{letter}", long)
@@ -196,7 +196,7 @@ _JODA_FIELDS = {"d": "day", "H": "hour", "h": "hour12", "m": "minute", "s": "sec
                 "e": "weekday", "K": "hour11", "k": "hour24"}  # fmt: skip
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def _joda_reader(pattern: str) -> Reader:
     made: list[str] = []
     fields: list[str] = []

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import KernelError
+from ..kept import kept
 from .failures import check, invalid
 from .table import Function, Table, plain
 
@@ -25,7 +26,7 @@ def _shapely() -> Any:
     return shapely
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def read_shape(text: str) -> Any:
     """The geometry of a WKT."""
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
+from ..kept import kept
 from .failures import invalid
 from .json_casts import Members, Number, encodable, ordered, parsed, streamed, written
 from .table import Table, plain
@@ -18,7 +18,7 @@ _STEP = re.compile(
 _MISSING = object()
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def path_of(text: str) -> tuple[object, ...]:
     """The steps of a JSON path: keys, indexes, ``*`` as Ellipsis, ``..`` as None. Raises INVALID_FUNCTION_ARGUMENT."""
     steps: list[object] = []

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
-from functools import lru_cache
 from typing import Any
 
+from ..kept import kept
 from ..types import Type
 from .casts import INTEGERS, fits
 from .compare import compare, equal, identical
@@ -235,7 +235,7 @@ def subscript(base: Any, index: Any) -> object:
 _ANY = ".*"
 
 
-@lru_cache(maxsize=512)
+@kept(512, longest=10_000)
 def like_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
     """LIKE's pattern as a regular expression; raises INVALID_FUNCTION_ARGUMENT."""
     if escape is not None and len(escape) != 1:

@@ -20,13 +20,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
-from functools import lru_cache
 from math import isnan
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import KernelError
+from ..kept import kept
 from ..types import Type, parse_type
 from .aggregates import COLUMN_FOLDS
 from .arrow_forms import arrow_type, decoded, reader, writer
@@ -151,7 +151,7 @@ class Program:
 def _column_fold(expression: list[object]) -> tuple[ColumnFold, tuple[Type, ...]] | None:
     """Of an aggregate over the only column, when whole columns are enough for it."""
     match expression:
-        case ["call", str(name), _, [type_], [["column", 0]]] if name in COLUMN_FOLDS:
+        case ["call", str(name), _, [str(type_)], [["column", 0]]] if name in COLUMN_FOLDS:
             return COLUMN_FOLDS[name], parse_type(type_).arguments[0].arguments
     return None
 
@@ -173,7 +173,7 @@ def evaluated(expression: list[object], zone: tzinfo) -> object:
     return step(frame)
 
 
-@lru_cache(maxsize=256)
+@kept(256, longest=100_000)
 def compiled(text: str) -> Program:
     """The program of a text, compiled once a process."""
     return Program(text)

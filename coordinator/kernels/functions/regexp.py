@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
+from ..kept import kept
 from .bounds import check_text
 from .failures import check, invalid
 from .linear_regexp import BoundedPattern
@@ -19,7 +19,7 @@ _POSIX = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=512)
+@kept(512, longest=10_000)
 def pattern_of(text: str) -> BoundedPattern:
     """The compiled pattern; raises INVALID_FUNCTION_ARGUMENT."""
     made = _NAMED.sub(r"(?P<\1>", text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from ..kept import kept
 
 _OFFSET = re.compile(r"([+-])([0-9]{1,2}):?([0-9]{2})?")
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def zone_of(name: str) -> tzinfo:
     """The zone of a name or of an offset such as ``+05:30``; raises ValueError."""
     if name.upper() in ("UTC", "Z", "GMT", "UT", "ETC/UTC"):
