@@ -12,10 +12,14 @@ from coordinator.sql.tree.queries import Query
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import Column
 from coordinator.vocabulary.source_locations import inherit_locations
+from shared.errors import ErrorCode
 from shared.plan.expressions import Constant
 from shared.plan.nodes import OutputNode
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
+
+MAX_COLUMNS = 10_000
+"""Of a result: each page of the protocol describes them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,9 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
         raise too_deep() from error
     names = tuple(f.name or f"_col{i}" for i, f in enumerate(plan.visible))
     variables = tuple(f.variable for f in plan.visible)
+    if len(variables) > MAX_COLUMNS:
+        message = f"Query has {len(variables)} columns, and {MAX_COLUMNS} are possible"
+        raise planner.context.error(tree, message, ErrorCode.NOT_SUPPORTED)
     output = OutputNode(
         id=planner.ids.node(),
         source=unguarded(plan.node, planner.ids.guards),
