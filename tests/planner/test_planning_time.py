@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.query import MAX_COLUMNS
+from coordinator.planner.query import MAX_COLUMNS, MAX_FIELDS
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ErrorCode, ProcessionError
@@ -95,3 +95,5 @@ def test_columns_of_a_result_are_counted() -> None:
         ErrorCode.NOT_SUPPORTED,
         f"Query has {MAX_COLUMNS + 1} columns, and {MAX_COLUMNS} are possible",
     )
+    with pytest.raises(ProcessionError, match=f"are made of {MAX_FIELDS + 1} types, and {MAX_FIELDS} are possible"):
+        seconds(f"SELECT ROW({', '.join('1' * MAX_FIELDS)})")
