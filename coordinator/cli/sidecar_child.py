@@ -56,15 +56,16 @@ class SidecarChild:
         self._child.stop()
 
     def _keep(self) -> None:
-        pause, heard, asked = _LOOK_SECONDS, time.monotonic(), time.monotonic()
+        pause, heard, asked, unheard = _LOOK_SECONDS, time.monotonic(), time.monotonic(), 0
         while not self._stopping.wait(pause):
             if self._child.poll() is None:
                 if time.monotonic() - asked < self._silence / 6:
                     continue
                 answered = self._answers()
                 asked = time.monotonic()
-                heard = asked if answered else heard
-                if asked - heard < self._silence:
+                heard, unheard = (asked, 0) if answered else (heard, unheard + 1)
+                # One look in vain may be all there was: this process may have stood still itself.
+                if unheard < 2 or asked - heard < self._silence:
                     continue
                 _LOG.warning("the sidecar says nothing for %d s; starting it again", asked - heard)
             else:
@@ -72,7 +73,8 @@ class SidecarChild:
             self._child.stop()
             try:
                 self._child = self._start()
-                pause, heard = _LOOK_SECONDS, time.monotonic()
+                pause, heard, unheard = _LOOK_SECONDS, time.monotonic(), 0
+                _LOG.warning("the sidecar answers again")
             except (SidecarStartError, OSError) as error:
                 _LOG.error("%s", error)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

@@ -78,7 +78,7 @@ class Service:
         return int(found[1])
 
     def get(self, path: str) -> Any:
-        return httpx.get(self.url + path, timeout=30).raise_for_status().json()
+        return httpx.get(self.url + path, timeout=60).raise_for_status().json()
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

@@ -64,7 +64,7 @@ def edge(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield url
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -103,11 +103,11 @@ def edge(service: Service, fallback: Fallback, tmp_path_factory: pytest.TempPath
         yield url
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], home: Path) -> None:
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while True:
         logs = "".join(log.read_text() for log in home.glob("*.log"))
         assert process.poll() is None, logs

@@ -30,7 +30,7 @@ time.sleep(600)
 """
 
 
-def until(condition, seconds: float = 20.0) -> bool:
+def until(condition, seconds: float = 60.0) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -105,13 +105,13 @@ def test_kill_9_of_the_guard_ends_the_command(tmp_path: Path) -> None:
 def test_exit_code_and_last_words_are_passed_on(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "child.log"
     child = GuardedChild(["sh", "-c", "echo first; echo last; exit 7"], env=os.environ, log_file=log)
-    assert child.wait(20) == 7
+    assert child.wait(60) == 7
     assert child.last_lines(1) == "last"
     child.stop()
 
 
 def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     child = GuardedChild(["no-such-command-here"], env=os.environ, log_file=tmp_path / "log")
-    assert child.wait(20) == 127
+    assert child.wait(60) == 127
     assert "cannot start no-such-command-here: No such file or directory" in child.last_lines()
     child.stop()
