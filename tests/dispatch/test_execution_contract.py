@@ -41,7 +41,7 @@ def real() -> Iterator[Subject]:
     async def make() -> Query:
         return Query(session=SESSION, text="SELECT 1", slug="x", settings=DispatchSettings(), clock=SystemClock())
 
-    query = asyncio.run_coroutine_threadsafe(make(), loop).result(10)
+    query = asyncio.run_coroutine_threadsafe(make(), loop).result(60)
     yield Subject(
         QueryExecution(query),
         lambda: query.call_on_loop(lambda: query.fail(canceled())),
