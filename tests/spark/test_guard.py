@@ -73,6 +73,16 @@ def test_kill_9_of_the_asking_process_leaves_nothing(tmp_path: Path) -> None:
     assert until(lambda: all(gone(pid) for pid in pids))
 
 
+def stood_still(seconds: float) -> float:
+    """Sleep so long; the longest that this process was not run meanwhile."""
+    end, longest, before = time.monotonic() + seconds, 0.0, time.monotonic()
+    while before < end:
+        time.sleep(0.02)
+        now = time.monotonic()
+        longest, before = max(longest, now - before), now
+    return longest
+
+
 @pytest.mark.slow
 def test_a_suspended_asker_is_taken_for_dead_and_one_at_work_is_not(tmp_path: Path) -> None:
     log = tmp_path / "child.log"
@@ -81,8 +91,9 @@ def test_a_suspended_asker_is_taken_for_dead_and_one_at_work_is_not(tmp_path: Pa
         assert asker.stdout is not None
         guard = int(asker.stdout.readline())
         pids = family(log)
-        time.sleep(4)
-        assert not any(gone(pid) for pid in pids)
+        paused = stood_still(4)
+        # A machine that stands still suspends the asker as well.
+        assert paused > 1 or not any(gone(pid) for pid in pids)
         asker.send_signal(signal.SIGSTOP)
         assert until(lambda: all(gone(pid) for pid in [guard, *pids]))
     finally:
