@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import logging
 import os
-import socket
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from coordinator.engine.ports import reserved_port
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.security.child_environment import child_environment
 from shared.protocol.internal_authentication import SECRET_VARIABLE
@@ -40,12 +40,14 @@ class SidecarChild:
         """
         self._log_file, self._secret, self._silence = log_file, secret, silence
         self._options = options
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = int(probe.getsockname()[1])
+        self._port, self._holding = reserved_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self._stopping = threading.Event()
-        self._child = self._start()
+        try:
+            self._child = self._start()
+        except BaseException:
+            self._holding.close()
+            raise
         self._keeper = threading.Thread(target=self._keep, name="sidecar-keeper", daemon=True)
         self._keeper.start()
 
@@ -54,6 +56,7 @@ class SidecarChild:
         self._stopping.set()
         self._keeper.join(timeout=2 * _START_SECONDS)
         self._child.stop()
+        self._holding.close()
 
     def _keep(self) -> None:
         pause, heard, asked, unheard = _LOOK_SECONDS, time.monotonic(), time.monotonic(), 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from tests.cluster.whole_services import coordinators, new_state
 from tests.e2e.service import ROOT, Service, start_service
 from tests.gateway.test_envoy import envoy_binary, wait_for
 from tests.gateway.test_nginx import nginx_binary
+from tests.ports import free_port
 from tests.trino_gateway import trino_gateway
 
 pytestmark = pytest.mark.slow
@@ -71,8 +71,7 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     """Round robin without sessions: each page comes from whichever coordinator nginx asks."""
     page = (ROOT / "docs" / "several-coordinators.md").read_text()
     said = page.partition("```nginx\n")[2].partition("```")[0]
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     said = said.replace("listen 8000;", f"listen 127.0.0.1:{port}; access_log {tmp_path}/access.log asked;")
     for number, service in enumerate(services, start=1):
         said = said.replace(f"coordinator-{number}.example.com:8080", service.url.removeprefix("http://"))
@@ -135,8 +134,7 @@ def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     """The same by Envoy, which asks each coordinator how it is."""
     page = (ROOT / "docs" / "several-coordinators.md").read_text()
     said = page.partition("```yaml\n")[2].partition("```")[0]
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     log = tmp_path / "access.log"
     kept = f"{{name: file, typed_config: {{'@type': {_ACCESS_LOG}, path: {log}, log_format: {{text_format_source:"
     kept += ' {inline_string: "%UPSTREAM_HOST% %RESPONSE_CODE%\\n"}}}}'
