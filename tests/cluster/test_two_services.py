@@ -217,10 +217,11 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     two.execute("CREATE TABLE iceberg.jobs.t (x integer)")
     two.execute("CALL iceberg.system.expire_snapshots('jobs', 't')")
     until = time.monotonic() + 60
-    while not (calls := [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")]):
-        assert time.monotonic() < until
+    while (calls := [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")]) != [
+        ["expire_snapshots", "FINISHED", "two"]
+    ]:
+        assert time.monotonic() < until, calls
         time.sleep(0.1)
-    assert calls == [["expire_snapshots", "FINISHED", "two"]]
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=60)
     statuses = []
