@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -173,17 +173,21 @@ def until_history(service: Service, query_id: str, state: str) -> None:
         time.sleep(0.2)
 
 
+def until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+
+
 def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     one, two = services
     rows = by_turns(services, "SELECT orderkey, linenumber, comment FROM lineitem")
     assert len(rows) == 60_175
     assert rows == one.execute("SELECT orderkey, linenumber, comment FROM tpch.tiny.lineitem")
-    limit = time.monotonic() + 60
     listed = "SELECT node_id, state FROM system.runtime.nodes ORDER BY 1"
-    while one.execute(listed) != [["one", "active"], ["two", "active"]]:
-        assert time.monotonic() < limit
-        time.sleep(0.1)
-    assert two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]}
+    until(lambda: one.execute(listed) == [["one", "active"], ["two", "active"]])
+    until(lambda: two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]})
     assert [one.get(f"/v1/cluster{asks}")["activeWorkers"] for asks in ("", "?includeLocalInfoOnly=true")] == [2, 1]
     overview = httpx.get(one.url + "/ui/", headers={"Accept": "text/html", "X-Presto-User": "tester"}, timeout=60).text
     assert re.findall(r"<h3>(\w+)</h3>", overview) == ["one", "two"], "the parts of both"
@@ -198,8 +202,8 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         timeout=60,
     ).json()
     until_history(one, open_query["id"], "QUEUED")
-    listed_here = one.execute("SELECT query_id FROM system.runtime.queries")
-    assert [open_query["id"]] in listed_here
+    # The list goes without one that does not answer within seconds.
+    until(lambda: [open_query["id"]] in one.execute("SELECT query_id FROM system.runtime.queries"))
     doomed = httpx.post(
         two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}, timeout=60
     ).json()
@@ -216,12 +220,8 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     two.execute("CREATE SCHEMA iceberg.jobs")
     two.execute("CREATE TABLE iceberg.jobs.t (x integer)")
     two.execute("CALL iceberg.system.expire_snapshots('jobs', 't')")
-    until = time.monotonic() + 60
-    while (calls := [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")]) != [
-        ["expire_snapshots", "FINISHED", "two"]
-    ]:
-        assert time.monotonic() < until, calls
-        time.sleep(0.1)
+    ended = [["expire_snapshots", "FINISHED", "two"]]
+    until(lambda: [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")] == ended)
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=60)
     statuses = []
