@@ -99,10 +99,10 @@ def _split_to_map(text: str, entries: str, pair: str, choose: Any = None) -> dic
 
 
 def _split_to_multimap(text: str, entries: str, pair: str) -> dict[str, tuple[str, ...]]:
-    made: dict[str, tuple[str, ...]] = {}
+    made: dict[str, list[str]] = {}
     for key, value in _pairs(text, entries, pair, ""):
-        made[key] = (*made.get(key, ()), value)
-    return made
+        made.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in made.items()}
 
 
 def _strpos(text: str, part: str, instance: int = 1) -> int:
@@ -229,13 +229,15 @@ def _concat(signature: Signature, *parts: Any) -> object:
 def _soundex(text: str) -> str:
     codes = {c: str(d) for d, letters in enumerate(("bfpv", "cgjkqsxz", "dt", "l", "mn", "r"), 1) for c in letters}
     letters = text.lower()
-    if any(not c.isascii() for c in letters):
+    if not letters.isascii() and any(not c.isascii() for c in letters):
         raise invalid(f"The character is not mapped: {next(c for c in text if not c.isascii())} (index=0)")
     letters = "".join(c for c in letters if c.isalpha())
     if not letters:
         return ""
     made, last = letters[0].upper(), codes.get(letters[0], "")
     for letter in letters[1:]:
+        if len(made) > 3:
+            break
         code = codes.get(letter, "")
         if code and code != last:
             made += code
