@@ -201,8 +201,8 @@ _DOUBLES = {
 _SINGLE: dict[str, object] = {
     "boolean": True, "date": date(2020, 1, 31), "time": time(1, 2, 3), "timestamp": datetime(2020, 1, 31, 5),
     "timestamp with time zone": datetime(2020, 1, 31, 5, tzinfo=UTC), "time with time zone": "03:04:05.678 Asia/Kabul",
-    "uuid": "12151fd2-7586-11e9-8f9e-2a86e4085a59", "ipaddress": "1.2.3.4", "ipprefix": "1.2.0.0/16", "bingtile": 5 << 26,
-    "color": 1, "interval year to month": 5, "interval day to second": 86_400_000,
+    "uuid": "12151fd2-7586-11e9-8f9e-2a86e4085a59", "ipaddress": "1.2.3.4", "ipprefix": "1.2.0.0/16",
+    "bingtile": 5 << 26, "color": 1, "interval year to month": 5, "interval day to second": 86_400_000,
 }  # fmt: skip
 _TEXTUAL = {"varchar", "char", "json", "re2jregexp", "joniregexp", "jsonpath", "likepattern", "geometry",
             "sphericalgeography", "codepoints", "kdbtree", "unknown"}  # fmt: skip

@@ -114,7 +114,7 @@ def _jaro(left: str, right: str) -> None:
     check(len(left) * len(right) <= _PAIRS, "The combined inputs for Jaro-Winkler similarity are too large")
 
 
-def _multimap(text: str, entries: str, _pair: str) -> None:
+def _split_to_map(text: str, entries: str, *_rest: object) -> None:
     _split(text, entries)
 
 
@@ -128,5 +128,5 @@ def _split(text: str, delimiter: str, _limit: object = None) -> None:
 _GROWING: dict[str, Callable[..., None]] = {
     "rpad": _pad("rpad"), "lpad": _pad("lpad"), "replace": _replace, "concat": _concat, "array_join": _join,
     "repeat": _repeat, "ngrams": _ngrams, "levenshtein_distance": _levenshtein, "jarowinkler_similarity": _jaro,
-    "split": _split, "split_to_map": _multimap, "split_to_multimap": _multimap,
+    "split": _split, "split_to_map": _split_to_map, "split_to_multimap": _split_to_map,
 }  # fmt: skip

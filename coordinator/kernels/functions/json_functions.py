@@ -220,14 +220,14 @@ def _plan(text: str) -> object:
 def _plan_nodes(plan: object) -> list[Any]:
     """The nodes of EXPLAIN's JSON, whose fragments are values of an object."""
     found: list[Any] = []
-    stack = list(plan.values()) if isinstance(plan, dict) and "id" not in plan else [plan]
+    stack = list(plan.values())[::-1] if isinstance(plan, dict) and "id" not in plan else [plan]
     while stack:
-        node = stack.pop(0)
+        node = stack.pop()
         if isinstance(node, dict):
             if "id" in node:
                 found.append(node)
-            stack[:0] = [*(c for c in node.get("children", ()) if isinstance(c, dict)),
-                         *([node["plan"]] if isinstance(node.get("plan"), dict) else [])]  # fmt: skip
+            below = [*node.get("children", ()), node.get("plan")]
+            stack += [c for c in reversed(below) if isinstance(c, dict)]
     return found
 
 

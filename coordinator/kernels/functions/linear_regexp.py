@@ -19,6 +19,7 @@ _STEPS = 10_000_000
 """As many take Python some tenths of a second."""
 _THREADS = 300_000_000
 """Threads of RE2 times bytes: seconds."""
+_STEEP = 3
 _MOST_MATCHES = 20_000
 """Of which each is searched for by itself."""
 _MARKS = [chr(code) for code in (*range(1, 9), *range(14, 32))]
@@ -33,6 +34,11 @@ class BoundedPattern:
         self._shape = shape_of(pattern)
         flags, body = _named(pattern.pattern)
         self._re2 = f"{flags}(?P<g0>{body})"
+
+    @property
+    def is_steep(self) -> bool:
+        """Whether who goes back over what was tried may take for ever, even over a short text."""
+        return self._shape.cost.degree > _STEEP or self._shape.cost.ways > _STEPS
 
     def search(self, text: str) -> Any:
         """The first match, or None."""
