@@ -369,6 +369,43 @@ async def test_short_texts_never_wait_for_long_ones(make_pool: MakePool, session
             task.cancel()
 
 
+async def test_the_last_planner_is_not_taken_by_a_long_text(
+    make_pool: MakePool, session: Session, tmp_path: Path
+) -> None:
+    """Others waited for a minute: a planner that was killed at its deadline takes time to be there again."""
+    from planner_factories import Obedient
+
+    starts, long = tmp_path / "starts", " " * 200
+    other, third = replace(session, user="other"), replace(session, user="third")
+    factory = Obedient(starts, slow_after=2)
+    async with make_pool(size=2, long_text=100, timeout_seconds=1.5, factory=factory) as pool:
+        heavy = [asyncio.create_task(pool.plan(f"sleep 3600{long}", of)) for of in (session, other)]
+        await until(lambda: pool.stats().timed_out == 1)
+        for _ in range(10):
+            await asyncio.wait_for(pool.plan("quick", third), 60)
+            await asyncio.sleep(0.05)
+            stats = pool.stats()
+            assert (stats.alive, stats.busy, stats.waiting) == (1, 0, 1)
+        starts.with_suffix(".go").touch()
+        await until(lambda: pool.stats().timed_out == 2)
+        for task in heavy:
+            with pytest.raises(ProcessionError, match="exceeded the timeout"):
+                await task
+
+
+async def test_long_texts_are_planned_by_the_last_planner_when_no_other_comes(
+    make_pool: MakePool, session: Session, tmp_path: Path
+) -> None:
+    from planner_factories import Obedient
+
+    long, other = " " * 200, replace(session, user="other")
+    factory = Obedient(tmp_path / "starts", fail_after=2)
+    async with make_pool(size=2, long_text=100, timeout_seconds=1.5, factory=factory) as pool:
+        with pytest.raises(ProcessionError, match="exceeded the timeout"):
+            await pool.plan(f"sleep 3600{long}", session)
+        assert row(await asyncio.wait_for(pool.plan(f"quick{long}", other), 60))[0] == f"quick{long}"
+
+
 async def test_many_light_texts_of_one_user_have_all_planners(make_pool: MakePool, session: Session) -> None:
     async with make_pool(size=2, user_burst_seconds=0.01) as pool:
         tasks = [asyncio.create_task(pool.plan("sleep 0.05", session)) for _ in range(20)]
