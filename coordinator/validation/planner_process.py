@@ -60,7 +60,13 @@ class PlannerProcess:
         finally:
             theirs.close()
         ours.setblocking(False)
-        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        try:
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+        except BaseException:  # also when the pool is closed meanwhile
+            ours.close()
+            process.kill()
+            await asyncio.to_thread(process.wait)
+            raise
         planner = cls(process, reader, writer)
         try:
             async with asyncio.timeout(timeout_seconds):
