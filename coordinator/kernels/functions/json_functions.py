@@ -15,7 +15,7 @@ from .json_casts import Members, Number, encodable, ordered, parsed, streamed, w
 from .table import Table, plain
 
 _STEP = re.compile(
-    r"""\.\.|\.?\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d+)|(\*))\s*\]|\.(?:(\*)|([^.\[\]"'*]+))"""
+    r"""\.\.|\.?\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d{1,18})|(\*))\s*\]|\.(?:(\*)|([^.\[\]"'*]+))"""
 )
 _KEY = re.compile(r"""\*|[^.\[\]"'*]+""")
 _MISSING = object()
