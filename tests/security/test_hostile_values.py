@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import zlib
 from collections.abc import Callable
 from time import thread_time
 
@@ -17,6 +18,7 @@ from coordinator.kernels.functions.casts import caster
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.kernels.functions.like_patterns import like_pattern_of
 from coordinator.kernels.functions.regexp import pattern_of
+from coordinator.kernels.functions.sketches.khyperloglog import KHyperLogLog
 from coordinator.kernels.functions.zones import zone_of
 from coordinator.unparser.patterns_on_spark import may_take_for_ever, steady_like
 from shared.plan.types import parse_type
@@ -25,6 +27,7 @@ LONG = 200_000
 QUICK = 2.0
 """Seconds of CPU time; what is quadratic takes minutes."""
 A = "a" * LONG
+KHYPERLOGLOG = KHyperLogLog(1, 256, {}).to_bytes()
 CALLS = [
     ("date_parse", "1" * LONG, "%Y" * (LONG // 2)),
     ("date_parse", "1" * LONG, "%c" * 40 + "x"),
@@ -54,6 +57,8 @@ CALLS = [
     ("word_stem", "ay" * (LONG // 2)),
     ("parse_duration", "1" * LONG + "d"),
     ("parse_presto_data_size", "1" * LONG + "kB"),
+    ("uniqueness_distribution", KHYPERLOGLOG, 1 << 62),
+    ("sketch_kll_quantile", zlib.compress(b'{"pairs":[' + b"0," * (20 << 20) + b"0]}"), 0.5),
     ("inverse_poisson_cdf", 1e308, 0.5),
     ("inverse_chi_squared_cdf", 1e-308, 0.5),
 ]  # fmt: skip

@@ -105,7 +105,7 @@ def _split_to_multimap(text: str, entries: str, pair: str) -> dict[str, tuple[st
     return {key: tuple(values) for key, values in made.items()}
 
 
-_MOST_COMPARED = 1 << 30
+_MOST_COMPARED = 1 << 29
 
 
 def _nth(text: str, part: str, instance: int) -> int:
