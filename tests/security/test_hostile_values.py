@@ -54,6 +54,7 @@ CALLS = [
     ("jarowinkler_similarity", A, A + "b"),
     ("google_polyline_decode", "~" * LONG),
     ("st_geometryfromtext", "GEOMETRYCOLLECTION (" * 5_000 + "POINT (1 1)" + ")" * 5_000),
+    ("normalize", "e" + "\u0301" * LONG + "\u0316" * LONG, "NFKD"),
     ("word_stem", "ay" * (LONG // 2)),
     ("parse_duration", "1" * LONG + "d"),
     ("parse_presto_data_size", "1" * LONG + "kB"),

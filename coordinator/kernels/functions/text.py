@@ -219,8 +219,14 @@ def _jaro_winkler(a: str, b: str) -> float:
     return math.floor(found * 100 + 0.5) / 100  # Presto's library keeps two digits
 
 
+_MOST_MARKS = 1000
+
+
 def _normalize(text: str, form: str = "NFC") -> str:
     check(form in ("NFD", "NFC", "NFKD", "NFKC"), "Normalization form must be one of [NFD, NFC, NFKD, NFKC]")
+    if not text.isascii():  # marks are put in order by pairs
+        marks = max(map(len, bytes(map(unicodedata.combining, text)).split(b"\0")))
+        check(marks <= _MOST_MARKS, f"Text has {marks} combining characters in a row (at most {_MOST_MARKS})")
     return unicodedata.normalize(form, text)  # type: ignore[arg-type]
 
 
