@@ -40,8 +40,8 @@ _TEXT = ("varchar", "char")
 _OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
 _EXACT = Context(prec=90)
 _LONGEST_INTEGER = 19
-_WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"[+-]?\d++")
+_NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")
 _UUID = re.compile(r"[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")
 INTEGERS = tuple(_BITS)
 
