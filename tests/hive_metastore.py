@@ -20,6 +20,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from coordinator.engine.spark.java import find_java
+from tests.ports import free_port
 
 JARS = Path(pyspark.__file__).parent / "jars"
 # A small heap, and no second compiler: it lives for a minute.
@@ -104,7 +105,7 @@ def hive_metastore(home: Path) -> Iterator[HiveMetastore]:
     }
     entries = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items())
     (home / "hive-site.xml").write_text(f"<configuration>{entries}</configuration>")
-    port = _free_port()
+    port = free_port()
     command = [java, *JVM, log, f"-Dhive.log.dir={home}", "-cp", f"{home}{os.pathsep}{JARS}/*"]
     with (home / "out.log").open("w") as output:
         process = subprocess.Popen(
@@ -126,9 +127,3 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
                 return
         time.sleep(0.1)
     raise AssertionError(f"the metastore did not start: {log.read_text()[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

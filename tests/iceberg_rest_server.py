@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ import pyspark
 
 from coordinator.engine.spark.java import find_java
 from tests.maven import Artifact, jars
+from tests.ports import free_port
 
 ICEBERG, JETTY = "1.11.0", "12.1.8"
 _ICEBERG = "org.apache.iceberg"
@@ -50,8 +50,7 @@ def iceberg_rest_server(home: Path, warehouse: str, properties: Mapping[str, str
     own = Path(pyspark.__file__).parent / "jars"
     brought = [next(own.glob(f"{name}*.jar")) for name in OF_SPARK]
     path = os.pathsep.join(str(file) for file in [*jars(NEEDED), *brought])
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = free_port()
     # One connection: SQLite has one writer, and says so to the others by an error that this server passes on as 500.
     given = {"uri": f"jdbc:sqlite:{home}/catalog.db", "clients": "1", "warehouse": warehouse, **properties}
     environment = {_variable(k): v for k, v in {**given, "rest.port": str(port)}.items()}

@@ -16,6 +16,7 @@ import pytest
 
 from tests.certificates import authority
 from tests.debian import need
+from tests.ports import free_port
 
 ldap3 = pytest.importorskip("ldap3")
 BASE = "dc=lake"
@@ -71,7 +72,7 @@ def ldap_server() -> Iterator[Directory]:
     referred = socket.create_server(("127.0.0.1", 0))
     referred.setblocking(False)
     entries = _entries(referred.getsockname()[1])
-    plain, tls = (f"{scheme}://127.0.0.1:{_free_port()}" for scheme in ("ldap", "ldaps"))
+    plain, tls = (f"{scheme}://127.0.0.1:{free_port()}" for scheme in ("ldap", "ldaps"))
     command = [slapd, "-f", str(home / "slapd.conf"), "-d", "0", "-h", f"{plain} {tls}"]
     with (home / "log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
@@ -122,8 +123,3 @@ def _fill(
             # An entry that refers elsewhere is made as what it is, not where it refers to.
             controls = [("2.16.840.1.113730.3.4.2", True, None)]
             assert connection.add(name, classes, attributes, controls), (connection.result, log.read_text())
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

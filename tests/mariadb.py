@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import pymysql
 
 from tests.debian import need
+from tests.ports import free_port
 
 PASSWORD = "swordfish"
 PACKAGES = ("mariadb-server-core", "mariadb-client-core")
@@ -35,8 +35,7 @@ def mariadb_server() -> Iterator[str]:
     subprocess.run(
         [*made, "--auth-root-authentication-method=normal"], check=True, capture_output=True, cwd=home, timeout=240
     )
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     serve = ["mariadbd", "--no-defaults", f"--datadir={data}", f"--port={port}", f"--socket={home / 'socket'}"]
     serve += ["--bind-address=127.0.0.1", f"--user={me}", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
     with (home / "log").open("w") as log:

@@ -64,5 +64,8 @@ def _fetch(artifacts: Sequence[Artifact]) -> str:
         asked = Path(folder) / "ivy.xml"
         asked.write_text(asking)
         command = ["java", "-jar", str(ivy), "-ivy", str(asked), "-retrieve", target, "-cache", f"{folder}/ivy"]
-        done = subprocess.run([*command, "-warn"], check=False, timeout=240, capture_output=True, text=True)
+        try:
+            done = subprocess.run([*command, "-warn"], check=False, timeout=240, capture_output=True, text=True)
+        except subprocess.TimeoutExpired:
+            return "not within four minutes"
     return done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import httpx
 import pytest
 
 from tests.maven import jar
+from tests.ports import free_port
 
 VERSION = "0.99.0"  # the newest whose server is in Maven Central
 START_SECONDS = 200  # twelve on an idle machine
@@ -24,7 +24,7 @@ START_SECONDS = 200  # twelve on an idle machine
 def nessie_server(home: Path, warehouse: str, endpoint: str, key: str, secret: str) -> Iterator[str]:
     """The address of its Iceberg REST catalog, in memory; it signs requests to the store, whose keys it has alone."""
     file = jar("org.projectnessie.nessie", "nessie-quarkus", VERSION, "runner")
-    ports = [str(_free_port()) for _ in range(2)]
+    ports = [str(free_port()) for _ in range(2)]
     store = "nessie.catalog.service.s3.default-options"
     settings = {
         "quarkus.http.port": ports[0],
@@ -74,8 +74,3 @@ def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
         else:
             return
     raise AssertionError(f"Nessie did not start: {log.read_text()[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])

@@ -21,6 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg2
 import pytest
 
+from tests.ports import free_port
+
 
 class ToUnixSocket(socketserver.BaseRequestHandler):
     """The packaged server listens on a Unix socket only, which JDBC cannot reach: bytes go through here."""
@@ -67,8 +69,7 @@ def _debian(home: Path, programs: Path) -> Iterator[str]:
     become = [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
     make = [*become, programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", *locale]
     subprocess.run(make, check=True, capture_output=True, cwd=home, timeout=120)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     serve = [*become, programs / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", data, "-F"]
     with (home / "log").open("w") as log:
         server = subprocess.Popen(serve, stdout=log, stderr=log, cwd=home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,8 +70,10 @@ def _stop(service: Service, home: Path) -> None:
     code, log = service.stop(), (home / "log").read_text()
     assert code == 0, log
     assert len(family) >= 4, "planners, sidecar guard, sidecar, its workers"
-    _, left = psutil.wait_procs(family, timeout=5)
-    assert [process for process in left if _lives(process)] == []
+    deadline = time.monotonic() + 60
+    while left := [process for process in family if _lives(process)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
     assert "Traceback" not in log, log
 
 

@@ -45,7 +45,7 @@ def trino_gateway(home: Path, database: str, procession: str, backends: Mapping[
         process = subprocess.Popen(command, stdout=sink, stderr=sink, cwd=home)
     address = f"http://127.0.0.1:{port}"
     try:
-        with httpx.Client(base_url=address, timeout=10) as client:
+        with httpx.Client(base_url=address, timeout=60) as client:
             _wait(process, log, lambda: client.get("/trino-gateway/livez").status_code == 200)
             for backend, url in backends.items():
                 entity = {"name": backend, "proxyTo": url, "externalUrl": url, "active": True, "routingGroup": "lake"}

@@ -107,7 +107,7 @@ def _server() -> socket.socket:
 
     def end() -> None:
         ours.close()
-        process.wait(30)
+        process.wait(60)
 
     atexit.register(end)
     return ours

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import logging
 import os
-import socket
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from coordinator.engine.ports import reserved_port
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.security.child_environment import child_environment
 from shared.protocol.internal_authentication import SECRET_VARIABLE
@@ -40,12 +40,14 @@ class SidecarChild:
         """
         self._log_file, self._secret, self._silence = log_file, secret, silence
         self._options = options
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = int(probe.getsockname()[1])
+        self._port, self._holding = reserved_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self._stopping = threading.Event()
-        self._child = self._start()
+        try:
+            self._child = self._start()
+        except BaseException:
+            self._holding.close()
+            raise
         self._keeper = threading.Thread(target=self._keep, name="sidecar-keeper", daemon=True)
         self._keeper.start()
 
@@ -54,17 +56,19 @@ class SidecarChild:
         self._stopping.set()
         self._keeper.join(timeout=2 * _START_SECONDS)
         self._child.stop()
+        self._holding.close()
 
     def _keep(self) -> None:
-        pause, heard, asked = _LOOK_SECONDS, time.monotonic(), time.monotonic()
+        pause, heard, asked, unheard = _LOOK_SECONDS, time.monotonic(), time.monotonic(), 0
         while not self._stopping.wait(pause):
             if self._child.poll() is None:
                 if time.monotonic() - asked < self._silence / 6:
                     continue
                 answered = self._answers()
                 asked = time.monotonic()
-                heard = asked if answered else heard
-                if asked - heard < self._silence:
+                heard, unheard = (asked, 0) if answered else (heard, unheard + 1)
+                # One look in vain may be all there was: this process may have stood still itself.
+                if unheard < 2 or asked - heard < self._silence:
                     continue
                 _LOG.warning("the sidecar says nothing for %d s; starting it again", asked - heard)
             else:
@@ -72,7 +76,8 @@ class SidecarChild:
             self._child.stop()
             try:
                 self._child = self._start()
-                pause, heard = _LOOK_SECONDS, time.monotonic()
+                pause, heard, unheard = _LOOK_SECONDS, time.monotonic(), 0
+                _LOG.warning("the sidecar answers again")
             except (SidecarStartError, OSError) as error:
                 _LOG.error("%s", error)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

@@ -90,10 +90,9 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
             types = [typed(a) for a in node.arguments]
             if operator_in_python(function.removeprefix("$operator$"), types, dialect):
                 return True
-        elif function == "like_pattern":
-            if dialect == "spark" and likes_by_row(node):
-                return True
-        elif function not in _BUILT and _kernels_alone(function, dialect):
+        elif (function == "like_pattern" and dialect == "spark" and likes_by_row(node)) or (
+            function not in _BUILT and _kernels_alone(function, dialect)
+        ):
             return True
     arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
     return any(needs_python(a, dialect) for a in arguments)

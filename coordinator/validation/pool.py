@@ -77,6 +77,8 @@ class ValidationPool:
         self._line: FairLine[Key, _Job] = FairLine(self._is_held)
         self._stats = PoolStats(size=size)
         self._slots: list[asyncio.Task[None]] = []
+        self._returning = 0
+        """Processes that are being started again and have not failed to."""
         self._changes = 0
         self._changed: object = None
 
@@ -147,14 +149,16 @@ class ValidationPool:
                     continue
                 self._count(busy=1)
                 self._begun[job] = monotonic()
+                usable = False
                 try:
                     usable = await self._run(process, job)
                 finally:
                     self._budget.spend(self._key(job), monotonic() - self._begun.pop(job))
-                    self._count(busy=-1)
+                    # In this order: what is looked at again may need a planner that is left for others.
+                    self._count(busy=-1, alive=0 if usable else -1)
+                    self._returning += 0 if usable else 1
                     self._line.look_again()
                 if not usable:
-                    self._count(alive=-1)
                     await process.kill()
                     process = await self._restart()
         finally:
@@ -171,7 +175,9 @@ class ValidationPool:
         if self._stats.size == 1:
             return False
         begun, (user, is_long) = self._begun, key
-        if is_long and sum(self._key(job)[1] for job in begun) >= self._stats.size - 1:
+        # While one is being started again, the last one must not be taken by a long text.
+        most_long = self._stats.alive - 1 if self._returning or self._stats.alive > 1 else 1
+        if is_long and sum(self._key(job)[1] for job in begun) >= most_long:
             return True
         alike = [since for job, since in begun.items() if self._key(job) == key]
         slow = bool(alike) and monotonic() - min(alike) > self._budget.burst
@@ -234,18 +240,22 @@ class ValidationPool:
 
     async def _restart(self) -> PlannerProcess:
         """A new process, however long it takes; without any that is alive, those who wait are told."""
-        pause = _FIRST_RESTART_SECONDS
+        pause, expected = _FIRST_RESTART_SECONDS, 1
         while True:
             try:
                 process = await self._start_process()
             except (ProcessionError, PlannerProcessEndedError, TimeoutError, OSError) as error:
+                self._returning, expected = self._returning - expected, 0
+                self._line.look_again()
                 _LOG.error("a planner process could not be started: %s", error)
                 if self._stats.alive == 0:
                     self._fail_waiting(_start_failure(error))
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LAST_RESTART_SECONDS)
             else:
+                self._returning -= expected
                 self._count(restarted=1)
+                self._line.look_again()
                 return process
 
     def _fail_waiting(self, error: ProcessionError) -> None:

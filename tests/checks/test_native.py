@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from coordinator.checks.circuit_breaker import BreakerState
+from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
 from coordinator.checks.native import NativePlanChecker
 from coordinator.checks.native_converter import NativePlanConverter
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.checks.sidecar_client import SidecarClient
 from coordinator.checks.worker_form import why_not_checked, worker_form
 from coordinator.vocabulary.trace_context import begin_tracing
 from coordinator.vocabulary.traced_calls import TracedCalls, collecting
@@ -55,7 +56,7 @@ def checker(url: str, **options: Any) -> NativePlanChecker:
 async def check(native: NativePlanChecker, fragment: SimplePlanFragment, session: Session) -> list[PrestoWarning]:
     warnings: list[PrestoWarning] = []
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await native.validate_fragment(fragment, session, warnings.append)
     finally:
         await native.aclose()
@@ -220,11 +221,11 @@ REFUSED_PORT = "http://127.0.0.1:1"
 async def test_without_sidecar_it_fails_closed_by_default(fragment: SimplePlanFragment, session: Session) -> None:
     start = time.monotonic()
     with pytest.raises(ProcessionError) as caught:
-        await check(checker(REFUSED_PORT), fragment, session)
+        await check(checker(REFUSED_PORT, request_timeout=300.0), fragment, session)
     assert caught.value.code is ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR
     assert "the sidecar cannot be reached" in caught.value.message
     assert "127.0.0.1" not in caught.value.message
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize("by_session", [False, True])
@@ -343,13 +344,14 @@ async def test_the_breaker_spares_callers_a_dead_sidecar(
     sidecar: Any, fragment: SimplePlanFragment, session: Session
 ) -> None:
     sidecar.answers = [(503, "", b""), (503, "", b""), (200, "application/json", b"{}")]
-    native = checker(sidecar.url, breaker_threshold=2, breaker_reset=0.1)
+    settings, now = NativeSettings(sidecar_uri=sidecar.url, mode="veto"), [0.0]
+    native = NativePlanChecker(settings, SidecarClient(settings, CircuitBreaker(2, 5.0, now=lambda: now[0])))
     for _ in range(4):
         with pytest.raises(ProcessionError):
             await native.validate_fragment(fragment, session, print)
     assert len(sidecar.requests) == 2
     assert native.stats().breaker is BreakerState.OPEN
-    await asyncio.sleep(0.12)
+    now[0] = 5.1
     await native.validate_fragment(fragment, session, print)
     assert native.stats().breaker is BreakerState.CLOSED
     await native.aclose()

@@ -73,7 +73,7 @@ def test_a_signal_ends_everything(
     family = descendants(child.process.pid)
     assert len(family) >= 4, "planners, sidecar guard, sidecar, its workers"
     assert child.end(number) == 0, log.read_text()
-    assert gone_within(tmp_path, 5) == []
+    assert gone_within(tmp_path, 60) == []
     assert not [pid for pid in family if Path(f"/proc/{pid}").exists()]
     assert "Traceback" not in log.read_text()
 
@@ -86,7 +86,7 @@ def test_a_running_statement_does_not_spoil_a_clean_end(running: Any, etc: Path,
     answer = httpx.post(
         f"{child.url}/v1/statement", content=sql, headers={"X-Presto-User": "tester"}, timeout=60
     ).json()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while answer["stats"]["state"] not in ("STARTING", "RUNNING"):
         assert time.monotonic() < deadline and "nextUri" in answer, answer
         answer = httpx.get(answer["nextUri"], timeout=60).json()
@@ -97,8 +97,8 @@ def test_sigkill_leaves_nothing(running: Any, etc: Path, tmp_path: Path, gone_wi
     child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=tmp_path / "log")
     family = descendants(child.process.pid)
     assert child.end(signal.SIGKILL) == -signal.SIGKILL
-    assert gone_within(tmp_path, 15) == []
-    deadline = time.monotonic() + 10
+    assert gone_within(tmp_path, 60) == []
+    deadline = time.monotonic() + 60
     while (left := [pid for pid in family if alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == []

@@ -69,12 +69,12 @@ class Load:
 
     def _asked(self, turn: int, method: str, path: str, body: str) -> dict[str, Any]:
         """As load balancers and clients do: another address where none is listening, and patience for 503."""
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while True:
             turn += 1
             url = self.urls[turn % len(self.urls)]
             try:
-                answer = httpx.request(method, url + path, content=body, headers={"X-Presto-User": "load"}, timeout=30)
+                answer = httpx.request(method, url + path, content=body, headers={"X-Presto-User": "load"}, timeout=60)
             except httpx.ConnectError:
                 continue
             except httpx.TransportError:

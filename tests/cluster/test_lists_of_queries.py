@@ -159,7 +159,7 @@ def test_system_tables_read_the_queries_of_all(pair: Pair) -> None:
         assert {each[-5:] for each in rows} == {"aaaaa", "bbbbb"}
         assert clustering.kill(Session(user="tester"), slow, "enough") is True
     finally:
-        asyncio.run_coroutine_threadsafe(owners.aclose(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(owners.aclose(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

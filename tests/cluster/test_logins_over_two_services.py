@@ -104,7 +104,7 @@ def test_a_client_logs_in(services: list[Service], provider: IdentityProvider, f
         back = at_provider(browser.send(told["x_redirect_server"]))
         assert not waiting.done(), "nobody has logged in yet"
         assert "You are logged in" in browser.send(back).text
-        token = waiting.result(30).json()["token"]
+        token = waiting.result(60).json()["token"]
     login = {"Authorization": f"Bearer {token}"}
     rows: list[list[str]] = []
     page = balancer.send(f"{OUTSIDE}/v1/statement", "POST", content="SELECT current_user", headers=login).json()

@@ -130,7 +130,7 @@ def test_no_request_goes_round_in_circles() -> None:
         begun = time.monotonic()
         found = pair.second.client.get("/v1/statement/queued/20261123_000000_00000_ccccc/1?slug=x", headers=USER)
         assert found.status_code in (404, 503)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20
 
 
 def test_new_statements_at_one_that_is_drained_go_to_another() -> None:

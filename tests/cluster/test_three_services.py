@@ -19,7 +19,7 @@ OF_THE_LOST = ("REMOTE_HOST_GONE", "RemoteProtocolError", "ReadError")
 """What clients see of a statement whose coordinator is gone; the first one may be sent again."""
 
 
-def until(done: Callable[[], bool], seconds: float = 30) -> None:
+def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
     limit = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < limit
@@ -51,7 +51,7 @@ def test_one_is_suspended_and_one_is_killed(tmp_path: Path, postgres: str) -> No
             until(lambda: nodes(three) == sorted(NAMES))
             more(load)
             three.process.send_signal(signal.SIGKILL)
-            three.process.wait(timeout=30)
+            three.process.wait(timeout=60)
             until(lambda: nodes(two) == ["one", "two"])
             more(load)
             three.succeeded_by(start_service(three.etc, three.etc.parent / "data", three.etc.parent / "log"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from tests.cluster.whole_services import coordinators, new_state
 from tests.e2e.service import ROOT, Service, start_service
 from tests.gateway.test_envoy import envoy_binary, wait_for
 from tests.gateway.test_nginx import nginx_binary
+from tests.ports import free_port
 from tests.trino_gateway import trino_gateway
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def test_a_rolling_restart_under_load_is_seen_by_nobody(services: list[Service])
             home = service.etc.parent
             service.succeeded_by(start_service(service.etc, home / "data", home / "log"))
             urls[number] = service.url
-            limit = time.monotonic() + 30
+            limit = time.monotonic() + 60
             while len(other.get("/v1/status")["cluster"]["coordinators"]) < 2:
                 assert time.monotonic() < limit, name
                 time.sleep(0.1)
@@ -71,8 +71,7 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     """Round robin without sessions: each page comes from whichever coordinator nginx asks."""
     page = (ROOT / "docs" / "several-coordinators.md").read_text()
     said = page.partition("```nginx\n")[2].partition("```")[0]
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     said = said.replace("listen 8000;", f"listen 127.0.0.1:{port}; access_log {tmp_path}/access.log asked;")
     for number, service in enumerate(services, start=1):
         said = said.replace(f"coordinator-{number}.example.com:8080", service.url.removeprefix("http://"))
@@ -82,7 +81,7 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     )
     nginx = subprocess.Popen([nginx_binary(), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
     try:
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + 60
         while not (tmp_path / "pid").exists():  # written once it listens
             assert time.monotonic() < limit, (tmp_path / "error.log").read_text()
             time.sleep(0.05)
@@ -102,7 +101,7 @@ def test_nginx_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
             time.sleep(0.05)
     finally:
         nginx.terminate()
-        nginx.wait(timeout=20)
+        nginx.wait(timeout=60)
     asked = [line.split() for line in (tmp_path / "access.log").read_text().splitlines()]
     assert {status for _, status, _ in asked} == {"200"}
     assert {path.split("/")[3] for _, _, path in asked if "/v1/spooled/" in path} == {"download", "ack"}
@@ -135,8 +134,7 @@ def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
     """The same by Envoy, which asks each coordinator how it is."""
     page = (ROOT / "docs" / "several-coordinators.md").read_text()
     said = page.partition("```yaml\n")[2].partition("```")[0]
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     log = tmp_path / "access.log"
     kept = f"{{name: file, typed_config: {{'@type': {_ACCESS_LOG}, path: {log}, log_format: {{text_format_source:"
     kept += ' {inline_string: "%UPSTREAM_HOST% %RESPONSE_CODE%\\n"}}}}'
@@ -160,7 +158,7 @@ def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
         assert len(cursor.fetchall()) == 60_175
     finally:
         envoy.terminate()
-        envoy.wait(timeout=20)
+        envoy.wait(timeout=60)
     asked = [line.split() for line in log.read_text().splitlines()]
     assert {status for _, status in asked} == {"200"}
     assert {address for address, _ in asked} == {service.url.removeprefix("http://") for service in services}
@@ -168,11 +166,18 @@ def test_envoy_as_the_page_on_it_says(services: list[Service], tmp_path: Path) -
 
 def until_history(service: Service, query_id: str, state: str) -> None:
     """The history of one coordinator has a statement of the other."""
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     asked = f"SELECT state FROM system.history.queries WHERE query_id = '{query_id}'"
     while (found := service.execute(asked)) != [[state]]:
         assert time.monotonic() < limit, found
         time.sleep(0.2)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.1)
 
 
 def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
@@ -180,12 +185,9 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     rows = by_turns(services, "SELECT orderkey, linenumber, comment FROM lineitem")
     assert len(rows) == 60_175
     assert rows == one.execute("SELECT orderkey, linenumber, comment FROM tpch.tiny.lineitem")
-    limit = time.monotonic() + 30
     listed = "SELECT node_id, state FROM system.runtime.nodes ORDER BY 1"
-    while one.execute(listed) != [["one", "active"], ["two", "active"]]:
-        assert time.monotonic() < limit
-        time.sleep(0.1)
-    assert two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]}
+    until(lambda: one.execute(listed) == [["one", "active"], ["two", "active"]])
+    until(lambda: two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]})
     assert [one.get(f"/v1/cluster{asks}")["activeWorkers"] for asks in ("", "?includeLocalInfoOnly=true")] == [2, 1]
     overview = httpx.get(one.url + "/ui/", headers={"Accept": "text/html", "X-Presto-User": "tester"}, timeout=60).text
     assert re.findall(r"<h3>(\w+)</h3>", overview) == ["one", "two"], "the parts of both"
@@ -200,8 +202,8 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         timeout=60,
     ).json()
     until_history(one, open_query["id"], "QUEUED")
-    listed_here = one.execute("SELECT query_id FROM system.runtime.queries")
-    assert [open_query["id"]] in listed_here
+    # The list goes without one that does not answer within seconds.
+    until(lambda: [open_query["id"]] in one.execute("SELECT query_id FROM system.runtime.queries"))
     doomed = httpx.post(
         two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}, timeout=60
     ).json()
@@ -218,16 +220,13 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     two.execute("CREATE SCHEMA iceberg.jobs")
     two.execute("CREATE TABLE iceberg.jobs.t (x integer)")
     two.execute("CALL iceberg.system.expire_snapshots('jobs', 't')")
-    until = time.monotonic() + 30
-    while not (calls := [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")]):
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    assert calls == [["expire_snapshots", "FINISHED", "two"]]
+    ended = [["expire_snapshots", "FINISHED", "two"]]
+    until(lambda: [[row[1], row[4], row[12]] for row in one.execute("CALL system.show_jobs()")] == ended)
     two.process.send_signal(signal.SIGKILL)
-    two.process.wait(timeout=30)
+    two.process.wait(timeout=60)
     statuses = []
-    limit = time.monotonic() + 30
-    while (answer := httpx.get(one.url + path, timeout=30)).status_code != 200:
+    limit = time.monotonic() + 60
+    while (answer := httpx.get(one.url + path, timeout=60)).status_code != 200:
         statuses.append(answer.status_code)
         assert time.monotonic() < limit, statuses
         time.sleep(0.1)

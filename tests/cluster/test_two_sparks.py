@@ -89,7 +89,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Iterator
             (etc / "node.properties").write_text(f"node.id={node}\n")
             with (etc / "config.properties").open("a") as config:
                 config.write(f"state.url={url}\ninternal-communication.shared-secret=of-two-sparks\n")
-                config.write("cluster.heartbeat-interval=500ms\ncluster.node-timeout=3s\ncluster.recovery-delay=1s\n")
+                config.write("cluster.heartbeat-interval=500ms\ncluster.node-timeout=8s\ncluster.recovery-delay=1s\n")
             service = start_service(etc, home / node / "data", home / node / "log")
             stack.callback(_stop, service)
             services.append(service)
@@ -176,7 +176,7 @@ def test_what_one_leaves_open_the_other_settles(cluster: Cluster) -> None:
     eventually(lambda: cluster.data_files() - before, told=lambda: write.outcome)
     Statement(one, REWRITE.format("u"))
     one.process.send_signal(signal.SIGKILL)
-    one.process.wait(timeout=30)
+    one.process.wait(timeout=60)
     cluster.settled()
     assert two.execute(asked) == expected
     assert two.execute("SELECT count(*) FROM lake.db.u") == [[300]]

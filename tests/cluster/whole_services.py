@@ -39,7 +39,7 @@ def coordinators(home: Path, state_url: str, names: Sequence[str]) -> Iterator[l
             (etc / "maintenance.properties").write_text("maintenance.enabled=true\nmaintenance.dry-run=true\n")
             with (etc / "config.properties").open("a") as config:
                 config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
-                config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
+                config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=8s\n")
                 config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
                 config.write("http-server.process-forwarded=true\ncatalog.management=dynamic\naudit-log.enabled=true\n")
                 config.write("protocol.spooling.enabled=true\n")

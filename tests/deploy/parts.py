@@ -20,6 +20,7 @@ import yaml
 
 from coordinator.engine.spark.java import find_java
 from coordinator.engine.spark.settings import default_jar_cache
+from tests.ports import free_port
 from tests.postgres import postgres_server
 
 ROOT = Path(__file__).parents[2]
@@ -65,9 +66,7 @@ def deployment(home: Path) -> Iterator[Deployment]:
 
 
 def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [probe.getsockname()[1] for probe in probes]
+    return [free_port() for _ in range(count)]
 
 
 def demo_environment() -> dict[str, str]:

@@ -88,7 +88,7 @@ def standalone_cluster(home: Path, secret: str, workers: int = 2) -> Iterator[Cl
             process.terminate()
         for process in [*cluster.workers, master]:
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -34,7 +34,7 @@ MAY_BE_EMPTY = {
 
 class Server:
     def __init__(self, url: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=10)
+        self._client = httpx.Client(base_url=url, timeout=60)
 
     def close(self) -> None:
         self._client.close()
@@ -73,7 +73,7 @@ def prometheus(quiet_service: Service, tmp_path_factory: pytest.TempPathFactory)
     finally:
         server.close()
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _wait_for_samples(server: Server, log: Path) -> None:

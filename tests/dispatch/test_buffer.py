@@ -49,7 +49,7 @@ def test_put_blocks_until_the_client_takes():
     taken = 0
     while taken < 5:
         taken += len(buffer.take(1))
-    producer.join(5)
+    producer.join(60)
     assert order == [0, 1, 2, 3, 4]
     assert len(notified) == 5
 
@@ -63,7 +63,7 @@ def test_close_drops_rows_and_releases_the_producer():
     producer.join(0.05)
     assert producer.is_alive()
     buffer.close()
-    producer.join(5)
+    producer.join(60)
     assert results == [False]
     assert (buffer.size, buffer.drained, buffer.take(5)) == (0, True, [])
     assert buffer.put(chunk(1)) is False
@@ -92,7 +92,7 @@ def test_whatever_happens_the_space_is_given_back_and_the_order_is_kept(tmp_path
         assert space.used("memory") <= 3_000 + 704
     if ended_by_client:
         buffer.close()
-    producer.join(10)
+    producer.join(60)
     assert not producer.is_alive()
     assert seen == list(range(len(seen)))
     assert ended_by_client or len(seen) == 400

@@ -29,7 +29,7 @@ def test_files_of_dropped_segments_go_on_a_thread(tmp_path, monkeypatch):
         assert len(list(tmp_path.glob("results/*"))) == 3
         segments.drop("q")
         assert await segments.fetched("q", made[0].secret) is None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while list(tmp_path.glob("results/*")):
                 await asyncio.sleep(0.01)
 

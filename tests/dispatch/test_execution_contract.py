@@ -41,7 +41,7 @@ def real() -> Iterator[Subject]:
     async def make() -> Query:
         return Query(session=SESSION, text="SELECT 1", slug="x", settings=DispatchSettings(), clock=SystemClock())
 
-    query = asyncio.run_coroutine_threadsafe(make(), loop).result(10)
+    query = asyncio.run_coroutine_threadsafe(make(), loop).result(60)
     yield Subject(
         QueryExecution(query),
         lambda: query.call_on_loop(lambda: query.fail(canceled())),
@@ -49,7 +49,7 @@ def real() -> Iterator[Subject]:
         lambda: (list(query.spark_operations), list(query.spark_jobs)),
     )
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
+    thread.join(60)
     loop.close()
 
 
@@ -94,11 +94,11 @@ def ended_by(subject: Subject, end: Callable[[], None]) -> ErrorCode:
     first, later = threading.Event(), threading.Event()
     subject.execution.on_cancel(lambda: (called.append(threading.get_ident()), first.set())[0])
     end()
-    assert first.wait(10)
+    assert first.wait(60)
     with pytest.raises(ProcessionError) as failed:
         subject.execution.check_cancelled()
     subject.execution.on_cancel(later.set)
-    assert later.wait(10), "at once when it has ended"
+    assert later.wait(60), "at once when it has ended"
     end()
     assert len(called) == 1
     assert called[0] != threading.get_ident()

@@ -44,7 +44,7 @@ async def outcome(engine: Losing, work: Work, attempts: int = 1) -> ErrorCode | 
     start_execution(
         query, planned, engine, settings, started=lambda: None, first_rows=lambda: None, ended=over.set_result
     )
-    error = await asyncio.wait_for(over, 30)
+    error = await asyncio.wait_for(over, 60)
     assert error is None or isinstance(error.code, ErrorCode)
     return None if error is None else error.code
 

@@ -39,6 +39,6 @@ async def test_the_engines_thread_finds_its_query_started() -> None:
         query, planned, Looking(), settings, started=started.set, first_rows=lambda: None, ended=over.set_result
     )
     # The loop is busy with something else until the engine has looked.
-    assert looked.wait(30)
+    assert looked.wait(60)
     assert seen == [True]
-    assert await asyncio.wait_for(over, 30) is None
+    assert await asyncio.wait_for(over, 60) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from tests import warm
+from tests.ports import free_port
 from tests.spark_packages import PACKAGES
 from tests.warm import ROOT as ROOT
 
@@ -78,7 +78,7 @@ class Service:
         return int(found[1])
 
     def get(self, path: str) -> Any:
-        return httpx.get(self.url + path, timeout=30).raise_for_status().json()
+        return httpx.get(self.url + path, timeout=60).raise_for_status().json()
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
@@ -109,11 +109,9 @@ def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners
 
 
 def open_flight(etc: Path) -> None:
-    """Flight SQL on a port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    """Flight SQL on a port of its own."""
     with (etc / "config.properties").open("a") as config:
-        config.write(f"flight-sql.port={port}\n")
+        config.write(f"flight-sql.port={free_port()}\n")
 
 
 def start_service(etc: Path, data_dir: Path, log: Path, *, cold: bool = False) -> Service:

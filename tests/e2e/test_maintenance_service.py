@@ -119,5 +119,5 @@ def test_budgets_and_policies_are_tables(service: Service) -> None:
     assert types == [
         ["compaction", True], ["expiry", True], ["metadata", True], ["orphans", False], ["statistics", True],
     ]  # fmt: skip
-    text = httpx.get(service.url + "/metrics", timeout=30).text
+    text = httpx.get(service.url + "/metrics", timeout=60).text
     assert 'procession_maintenance_jobs_total{procedure="rewrite_data_files",state="FINISHED"}' in text

@@ -35,7 +35,7 @@ def created(service: Service, name: str, properties: str = "") -> Iterator[None]
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -31,7 +31,7 @@ def test_queries_run_with_a_warning(alone: Service) -> None:
     page = httpx.post(f"{alone.url}/v1/statement", content=QUERY, headers={"X-Presto-User": "ann"}, timeout=60).json()
     rows = []
     while "nextUri" in page:
-        page = httpx.get(page["nextUri"], timeout=30).json()
+        page = httpx.get(page["nextUri"], timeout=60).json()
         rows += page.get("data", [])
     assert rows == [[2]], page
     assert [told["warningCode"]["name"] for told in page["warnings"]] == ["NATIVE_PLAN_CHECKER_UNAVAILABLE"]

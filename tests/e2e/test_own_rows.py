@@ -48,7 +48,7 @@ def files_of(table: Table) -> set[str]:
 def left(table: Table) -> list[str]:
     """Data files that no snapshot names, half a minute later at most."""
     folder = table.location().removeprefix("file://")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         there = {f"file://{file}" for file in Path(folder, "data").rglob("*.parquet")}
         named = {f for s in table.refresh().metadata.snapshots for f in _named(table, s.snapshot_id)}
@@ -161,7 +161,7 @@ def test_it_is_cancelled(service: Service) -> None:
         f"{service.url}/v1/statement", content=long, headers={"X-Presto-User": "tester"}, timeout=60
     ).json()
     for _ in range(40):
-        page = httpx.get(page["nextUri"], timeout=30).json()
+        page = httpx.get(page["nextUri"], timeout=60).json()
         if page["stats"]["state"] == "RUNNING":
             break
         time.sleep(0.1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.tasks import Input, Output, WriteTask
 from shared.errors import ErrorCode, ProcessionError
+from tests.engine_local.dying import killed_at_work
 from tests.execution import FakeExecution
 
 pytestmark = pytest.mark.slow
@@ -153,7 +152,7 @@ def test_a_process_that_dies_costs_one_statement(engine: EmbeddedEngine) -> None
     assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
     forking = [p for p in psutil.Process().children() if "nursery" in p.cmdline()]
     (child,) = [p for parent in forking for p in parent.children() if p.name() == "sql-embedded"]
-    threading.Timer(0.5, os.kill, (child.pid, signal.SIGKILL)).start()
+    threading.Thread(target=killed_at_work, args=(child,)).start()
     with pytest.raises(ProcessionError) as raised:
         rows(engine, SLOW)
     assert raised.value.code is ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT
@@ -169,11 +168,12 @@ def test_who_finds_no_process_free_is_told_soon(engine: EmbeddedEngine) -> None:
 
     thread = threading.Thread(target=cancelled)
     thread.start()
-    time.sleep(1)
+    while not engine.stats().busy:
+        time.sleep(0.01)
     with pytest.raises(ProcessionError, match="All processes of the embedded engine are busy"):
         rows(engine, "SELECT 1 AS n")
     first.cancel()
-    thread.join(30)
+    thread.join(60)
     assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
 
 

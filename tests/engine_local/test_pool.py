@@ -90,7 +90,7 @@ def test_who_has_the_fewest_is_next() -> None:
             time.sleep(0.01)
     pool.give_back(held[0])
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert served == ["modest", "greedy"]
 
 
@@ -132,7 +132,14 @@ def test_a_process_is_given_time_to_let_go_of_what_its_statement_took(
     monkeypatch: pytest.MonkeyPatch, tidies: bool
 ) -> None:
     held = [100]
-    monkeypatch.setattr(pool_module, "resident_bytes", lambda _pid: held[0])
+    let_go = threading.Event()
+
+    def resident(_pid: int) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            assert let_go.wait(60)
+        return held[0]
+
+    monkeypatch.setattr(pool_module, "resident_bytes", resident)
     start: Any = _Filled
     pool = ProcessPool(start, PoolLimits(1, 1, idle_bytes=50, tidy_seconds=0.05), "tested")
     process = pool.take(of())
@@ -140,8 +147,9 @@ def test_a_process_is_given_time_to_let_go_of_what_its_statement_took(
     pool.give_back(process)
     assert pool.stats().alive == 1, "it is there for the next statement at once"
     held[0] = 10 if tidies else 100
+    let_go.set()
     for later in [each for each in threading.enumerate() if isinstance(each, threading.Timer)]:
-        later.join(10)
+        later.join(60)
     assert process.killed is not tidies
     assert pool.stats().alive == int(tidies)
 

@@ -38,7 +38,7 @@ class Hanging(Remembering):
 
     def receive(self, events: Sequence[Event]) -> None:
         self.entered.set()
-        self.free.wait(30)
+        self.free.wait(60)
         super().receive(events)
 
 
@@ -67,12 +67,12 @@ def test_a_listener_that_fails_or_hangs_harms_no_other() -> None:
     bus = EventBus([named(Failing()), named(hanging, max_queued=3), named(well)])
     bus.start()
     bus.publish(created)
-    assert hanging.entered.wait(10)
+    assert hanging.entered.wait(60)
     for _ in range(10):
         bus.publish(completed)
     before = monotonic()
     bus.close(timeout=0.5)
-    assert monotonic() - before < 5
+    assert monotonic() - before < 30
     failed, stuck, fine = bus.stats()
     assert (fine.delivered, fine.dropped, failed.failed) == (11, 0, 11)
     assert stuck.dropped == 10  # seven beyond its limit, and three that nobody took

@@ -77,12 +77,12 @@ def running_flight(
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield found[0]
     finally:
         stop[0]()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

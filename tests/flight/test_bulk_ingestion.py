@@ -210,7 +210,7 @@ def test_a_statement_that_fails_is_told_while_rows_are_sent(flight, table):
     begun = time.monotonic()
     with pytest.raises(Exception, match="SYNTAX_ERROR"):
         ingest(flight, pa.RecordBatchReader.from_batches(pa.schema({"o": pa.int8()}), endless_other()), "create")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 def endless_other():
@@ -331,7 +331,7 @@ def test_rows_are_not_read_while_the_statement_waits_for_its_group(table, tmp_pa
         assert not table.begun.is_set()
         assert len(taken) < 50, "what waits in the connection, and no more"
         flight.loop.call_soon_threadsafe(flight.dispatcher.cancel, running)
-        sending.join(30)
+        sending.join(60)
         assert found == [1_000_000]
 
 

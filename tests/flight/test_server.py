@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import socket
+import threading
 import time
 
 import adbc_driver_flightsql.dbapi as adbc
@@ -46,14 +47,14 @@ def info_of(client, sql, user="tester"):
     return client.get_flight_info(descriptor, as_(user))
 
 
-def wait_for(condition, seconds=5.0):
+def wait_for(condition, seconds=60.0):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit
         time.sleep(0.01)
 
 
-def raw(uri, method, *requests, metadata=(("x-presto-user", "tester"),), timeout=10):
+def raw(uri, method, *requests, metadata=(("x-presto-user", "tester"),), timeout=60):
     """The answers of one call, as bytes."""
     with grpc.insecure_channel(uri.removeprefix("grpc://")) as channel:
         call = channel.stream_stream(CALL + method)
@@ -167,9 +168,9 @@ def test_a_client_that_goes_away_while_its_statement_waits(flight):
     with fl.connect(flight.uri) as client:
         ticket = info_of(client, "SELECT slow").endpoints[0].ticket
         query = flight.newest()
-        options = fl.FlightCallOptions(headers=[(b"x-presto-user", b"tester")], timeout=0.5)
-        with pytest.raises(fl.FlightTimedOutError):
-            client.do_get(ticket, options).read_all()
+        reader = client.do_get(ticket, as_("tester"))
+        wait_for(lambda: query.state.value == "RUNNING")
+        reader.cancel()
         wait_for(lambda: query.state.done)
 
 
@@ -227,34 +228,40 @@ def test_messages_are_bounded(flight):
     assert raw(flight.uri, "ListFlights", b"") == []
 
 
+def test_a_client_that_sends_nothing_is_left():
+    left = threading.Event()
+
+    def nothing():
+        assert left.wait(60)
+        yield from ()
+
+    with (
+        running_flight(receive_timeout=0.3) as flight,
+        grpc.insecure_channel(flight.uri.removeprefix("grpc://")) as channel,
+    ):
+        call = channel.stream_stream(CALL + "GetFlightInfo")(nothing(), metadata=(("x-presto-user", "tester"),))
+        with pytest.raises(grpc.RpcError) as caught:
+            next(call)
+        left.set()
+        assert caught.value.code().name == "DEADLINE_EXCEEDED"
+
+
 @pytest.mark.slow
-def test_a_client_that_sends_nothing_and_one_that_takes_nothing_are_left():
+def test_a_client_that_takes_nothing_is_left():
     settings = DispatchSettings(client_timeout=0.5, sweep_interval=0.1, max_buffer_size=1 << 20)
-    with running_flight(settings=settings, receive_timeout=0.3) as flight:
-        with grpc.insecure_channel(flight.uri.removeprefix("grpc://")) as channel:
-            call = channel.stream_stream(CALL + "GetFlightInfo")(_never(), metadata=(("x-presto-user", "tester"),))
-            with pytest.raises(grpc.RpcError) as caught:
-                next(call)
-            assert caught.value.code().name == "DEADLINE_EXCEEDED"
-        with fl.connect(flight.uri) as client:
-            reader = client.do_get(info_of(client, "SELECT huge").endpoints[0].ticket, as_("tester"))
-            query = flight.newest()
-            wait_for(lambda: query.state.done, 15)
-            wait_for(lambda: flight.dispatcher.results.used("memory") == 0)
-            reader.cancel()
-
-
-def _never():
-    time.sleep(2)
-    return
-    yield
+    with running_flight(settings=settings) as flight, fl.connect(flight.uri) as client:
+        reader = client.do_get(info_of(client, "SELECT huge").endpoints[0].ticket, as_("tester"))
+        query = flight.newest()
+        wait_for(lambda: query.state.done)
+        wait_for(lambda: flight.dispatcher.results.used("memory") == 0)
+        reader.cancel()
 
 
 def test_calls_are_bounded():
     with running_flight(max_calls=2) as flight, fl.connect(flight.uri) as client:
         tickets = [info_of(client, "SELECT slow").endpoints[0].ticket for _ in range(2)]
         readers = [client.do_get(ticket, as_("tester")) for ticket in tickets]
-        time.sleep(0.3)
+        wait_for(lambda: all(query.state.value == "RUNNING" for query in flight.dispatcher.registry))
         assert refusal(flight.uri, "ListFlights", b"") == "RESOURCE_EXHAUSTED"
         for reader in readers:
             reader.cancel()
@@ -346,7 +353,7 @@ def test_a_start_that_fails_is_said(failure):
     async def start() -> None:
         callers, settings = Callers(ServerSettings(), SystemClock()), FlightSettings.model_validate({"port": 0})
         server = FlightServer(callers, Statements(None, None), settings, "127.0.0.1", "0.1.0", None, fail)
-        async with asyncio.timeout(10), server.running():
+        async with asyncio.timeout(60), server.running():
             raise AssertionError("it started")
 
     with pytest.raises(type(failure)):
@@ -364,5 +371,5 @@ def test_a_handshake_ends_after_its_first_message(flight):
 
     with grpc.insecure_channel(flight.uri.removeprefix("grpc://")) as channel:
         token = "Basic " + base64.b64encode(b"tester:").decode()
-        call = channel.stream_stream(CALL + "Handshake")(Endless(), metadata=(("authorization", token),), timeout=10)
+        call = channel.stream_stream(CALL + "Handshake")(Endless(), metadata=(("authorization", token),), timeout=60)
         assert list(call) == []

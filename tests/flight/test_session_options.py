@@ -29,7 +29,7 @@ def act(uri, name, body=b"", *metadata):
     """The body of the one result, and the cookie that came with it."""
     with grpc.insecure_channel(uri.removeprefix("grpc://")) as channel:
         call = channel.stream_stream(DO_ACTION)(
-            iter([message((1, name), (2, body))]), metadata=(("x-presto-user", "tester"), *metadata), timeout=10
+            iter([message((1, name), (2, body))]), metadata=(("x-presto-user", "tester"), *metadata), timeout=60
         )
         (answer,) = list(call)
         return Fields(answer).data(1), dict(call.initial_metadata()).get("set-cookie")

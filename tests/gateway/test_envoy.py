@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import prestodb
 import pytest
 
 from tests.e2e.service import ROOT, Service
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 HEADERS = {"X-Presto-User": "ann"}
@@ -42,8 +42,7 @@ def service(quiet_service: Service) -> Service:
 def edge(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of Envoy with the sample configuration; only addresses are changed."""
     binary, home = envoy_binary(), tmp_path_factory.mktemp("envoy")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     host, own_port = service.url.removeprefix("http://").split(":")
     changes = {
         "{address: 0.0.0.0, port_value: 8000}": f"{{address: 127.0.0.1, port_value: {port}}}",
@@ -64,7 +63,7 @@ def edge(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield url
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -18,6 +17,7 @@ import pytest
 
 from tests.debian import need
 from tests.e2e.service import ROOT, Service
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -76,8 +76,7 @@ def fallback() -> Iterator[Fallback]:
 def edge(service: Service, fallback: Fallback, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of nginx with the sample configuration; only addresses and paths are changed."""
     binary, home = nginx_binary(), tmp_path_factory.mktemp("nginx")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     temporary = "".join(
         f"{kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -103,11 +102,11 @@ def edge(service: Service, fallback: Fallback, tmp_path_factory: pytest.TempPath
         yield url
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], home: Path) -> None:
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while True:
         logs = "".join(log.read_text() for log in home.glob("*.log"))
         assert process.poll() is None, logs

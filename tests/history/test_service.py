@@ -133,9 +133,9 @@ def test_a_statement_that_runs_is_listed_as_running(quiet_service: Service) -> N
     headers = {"X-Presto-User": "tester", "X-Presto-Source": source}
     answer = httpx.post(f"{quiet_service.url}/v1/statement", content=long, headers=headers, timeout=60).json()
     try:
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while True:
-            answer = httpx.get(answer["nextUri"], headers=headers, timeout=30).json()
+            answer = httpx.get(answer["nextUri"], headers=headers, timeout=60).json()
             found = quiet_service.get(f"/v1/history?source={source}&state=running")["queries"]
             if found:
                 break

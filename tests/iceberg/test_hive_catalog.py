@@ -193,7 +193,7 @@ def test_a_metastore_that_is_gone_is_told_at_once_and_nothing_is_left(lake: Any,
     with pytest.raises(ProcessionError, match=r"metastore of .* failed: Could not connect") as failure:
         lake.rewrite(table)
     assert failure.value.code is ErrorCode.HIVE_METASTORE_ERROR
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     for ask in (lambda: lake.connector.schemas(), lambda: lake.connector.table("db", table)):
         with pytest.raises(ProcessionError) as failure:
             ask()
@@ -216,7 +216,7 @@ def test_a_metastore_that_does_not_answer_is_given_up(lake: Any) -> None:
         with pytest.raises(ProcessionError) as failure:
             connector.tables("db")
         assert failure.value.code is ErrorCode.HIVE_METASTORE_ERROR
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 15
 
 
 @contextmanager

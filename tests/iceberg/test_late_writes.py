@@ -79,7 +79,7 @@ def watching(
     return catalog.late_writes  # type: ignore[no-any-return]
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "did not happen in time"

@@ -118,7 +118,7 @@ def joined(lake: Any, store: ClusterStore, second: IcebergConnector, monkeypatch
 
 
 def eventually(condition: Callable[[], object]) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < limit
         time.sleep(0.05)
@@ -208,7 +208,7 @@ def test_a_suspended_rewrite_commits_nothing_through_a_rest_server(
     with serving(lake.other) as address:
         lake.connector = over_rest(lake, address)
         pair = joined(lake, store, over_rest(lake, address), monkeypatch)
-        pair.second.tables_of.settings = replace(pair.second.tables_of.settings, unfinished_quiet_time=0.4)
+        pair.second.tables_of.settings = replace(pair.second.tables_of.settings, unfinished_quiet_time=3600)
 
         def suspended() -> None:
             pair.end_first()
@@ -219,6 +219,7 @@ def test_a_suspended_rewrite_commits_nothing_through_a_rest_server(
         with pytest.raises(ProcessionError, match="took this one for gone"):
             lake.rewrite("t", {"rewrite-all": "true"})
         assert outcomes == ["ABORTED" if point == "writing" else "POSTPONED"]
+        pair.second.tables_of.settings = replace(pair.second.tables_of.settings, unfinished_quiet_time=0)
         eventually(lambda: pair.settle() == [] and not pair.open() and lake.orphans("t") == set())
         assert lake.rows("t") == rows
 

@@ -301,7 +301,7 @@ def test_a_statement_that_runs_while_it_is_sent_can_be_cancelled(fx: SparkLake) 
     time.sleep(2)
     started = time.monotonic()
     watched.cancel()
-    thread.join(timeout=15)
+    thread.join(timeout=60)
     assert not thread.is_alive()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert [failure.code for failure in failures] == [ErrorCode.USER_CANCELED]

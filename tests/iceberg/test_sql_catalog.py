@@ -80,7 +80,7 @@ def test_four_begin_at_once(postgres: str, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert seen == [[]] * 4
 
 
@@ -122,7 +122,7 @@ def test_who_waits_for_a_connection_waits_for_one_time_out(tmp_path: Path, monke
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert len(told) == 8
     assert len(tried) <= 2  # a thread may have begun late
     monkeypatch.setattr(catalogs, "_connect", connect)

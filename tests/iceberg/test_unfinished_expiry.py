@@ -39,7 +39,7 @@ def cut_off(patch: pytest.MonkeyPatch, after: int, error: BaseException) -> None
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -119,7 +119,7 @@ def test_a_conversion_is_settled_once_the_catalog_answers(
         lake.call("convert_equality_deletes", schema="db", table_name="t")
     (entry,) = lake.connector.journal.open_entries("lab")
     monkeypatch.setattr(catalog, "load_table", load)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while lake.connector.journal.open_entries("lab") and time.monotonic() < deadline:
         time.sleep(0.02)
     assert lake.connector.journal.entry(entry.call_id).state == ("COMMITTED" if landed else "ABORTED")
@@ -153,7 +153,7 @@ def test_the_files_of_a_commit_that_did_not_land_go_without_a_restart(
         with pytest.raises(ProcessionError):
             lake.call("set_table_property", schema="db", table_name="t", key="owner", value="me")
         (left,) = lake.files("t") - files
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while catalog.open_commits.records.row({"location": f"{lake.table('t').location()}/{left}"}) is not None:
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from coordinator.maintenance.commits import CommitFollower
 from coordinator.maintenance.records import TableKey
+from tests import virtual_time
 
 T, U = TableKey("lake", "db", "T"), TableKey("lake", "db", "u")
 
@@ -32,7 +33,7 @@ def followed(
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    asyncio.run(run())
+    virtual_time.run(run())
     return looks
 
 

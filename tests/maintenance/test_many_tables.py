@@ -137,6 +137,6 @@ def test_a_commit_of_an_own_statement_is_a_trigger(case: Callable[..., Case]) ->
             while not found.store.jobs(1) or found.store.jobs(1)[0].state == "RUNNING":
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))
     (job,) = found.store.jobs(10)
     assert (job.trigger, job.state) == ("commit", "FINISHED")

@@ -268,7 +268,7 @@ def test_what_is_asked_for_is_looked_at_at_once_and_jobs_say_who_asked(case: Cal
             while not found.store.jobs(1) or found.store.jobs(1)[0].state == "RUNNING":
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))
     (job,) = found.store.jobs(10)
     assert (job.trigger, job.state) == ("asked for by ann", "FINISHED")
 
@@ -288,7 +288,7 @@ def test_of_several_coordinators_one_does_it_and_each_does_what_it_is_asked_for(
             while not found.store.jobs(1) or found.store.jobs(1)[0].state == "RUNNING":
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))
     assert found.jobs() == [("b", "FINISHED", None)]
     found.is_its_turn = True
     found.work()
@@ -311,7 +311,7 @@ def test_the_table_that_gains_most_comes_first(case: Callable[..., Case]) -> Non
             while len(found.answers.texts) < 3:
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))
     assert found.jobs()[0][0] == "b"
 
 
@@ -355,5 +355,5 @@ def test_a_table_that_is_worked_on_is_not_begun_again(case: Callable[..., Case])
             while found.service.working or found.service.backlog:
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))
     assert found.jobs() == [("a", "FINISHED", None)]

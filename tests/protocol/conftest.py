@@ -117,7 +117,7 @@ def slow(execution: Execution) -> Iterator[pa.RecordBatch]:
     woken = threading.Event()
     execution.on_cancel(woken.set)
     execution.report_progress(QueryProgress(completed_splits=3, total_splits=12, running_splits=2, processed_rows=7))
-    if not woken.wait(20):
+    if not woken.wait(60):
         raise AssertionError("nobody cancelled")
     execution.check_cancelled()
     yield pa.record_batch({"n": pa.array([1], pa.int64())})
@@ -128,7 +128,7 @@ def endless(execution: Execution) -> Iterator[pa.RecordBatch]:
     woken = threading.Event()
     execution.on_cancel(woken.set)
     yield pa.record_batch({"n": pa.array([1, 2], pa.int64())})
-    assert woken.wait(20)
+    assert woken.wait(60)
     raise ProcessionError(ErrorCode.REMOTE_HOST_GONE, "the engine was ended", retriable=True)
 
 
@@ -311,9 +311,9 @@ class Server:
 
         tasks: list[asyncio.Task[None]] = []
         query.call_on_loop(lambda: tasks.append(asyncio.create_task(sweep())))
-        assert swept.wait(5)
+        assert swept.wait(60)
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         limit = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < limit, "condition never held"
@@ -362,14 +362,14 @@ def running_server(
     thread.start()
     url = f"http://127.0.0.1:{port}"
     try:
-        with httpx.Client(base_url=url, timeout=30) as client:
+        with httpx.Client(base_url=url, timeout=60) as client:
             while not server.started:
                 assert thread.is_alive(), "server did not start"
                 time.sleep(0.005)
             yield Server(url, port, dispatcher, planner, clock, stopped, client, app)
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
         listener.close()
         assert not thread.is_alive(), "server did not stop"
 

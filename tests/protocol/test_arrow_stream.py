@@ -68,7 +68,7 @@ def test_all_rows_come_in_order_and_the_query_is_finished(server):
     response = server.post("SELECT many", ARROW)
     assert table(response).column("n").to_pylist() == list(range(20_000))
     query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
-    server.wait_for(lambda: query.state.value == "FINISHED" and not query.active, 5)
+    server.wait_for(lambda: query.state.value == "FINISHED" and not query.active)
     assert query.output_rows == 20_000
 
 
@@ -124,7 +124,7 @@ def test_a_client_that_leaves_ends_its_statement(server):
         next(parts)
         query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
         assert query.state.value == "RUNNING"
-    server.wait_for(lambda: query.state.value == "FAILED", 5)
+    server.wait_for(lambda: query.state.value == "FAILED")
     assert query.error.code.name == "USER_CANCELED"
 
 
@@ -132,9 +132,10 @@ def test_a_client_that_leaves_ends_its_statement(server):
 def test_a_client_that_leaves_before_the_first_row_ends_its_statement_too(server):
     before = {query.id for query in server.dispatcher.registry}
     with pytest.raises(httpx.ReadTimeout):
-        server.client.post("/v1/statement", content="SELECT slow", headers=ARROW, timeout=0.5)
+        server.client.post("/v1/statement", content="SELECT slow", headers=ARROW, timeout=httpx.Timeout(60, read=0.5))
+    server.wait_for(lambda: len({query.id for query in server.dispatcher.registry} - before) == 1)
     (query,) = [query for query in server.dispatcher.registry if query.id not in before]
-    server.wait_for(lambda: query.state.value == "FAILED", 5)
+    server.wait_for(lambda: query.state.value == "FAILED")
 
 
 @pytest.mark.slow
@@ -145,7 +146,7 @@ def test_a_client_that_reads_nothing_is_left(start_server):
         server.client.stream("POST", "/v1/statement", content="SELECT huge", headers=ARROW) as response,
     ):
         query = server.dispatcher.registry.get(response.headers["x-presto-query-id"])
-        server.wait_for(lambda: query.state.done, 10)
+        server.wait_for(lambda: query.state.done)
         server.wait_for(lambda: server.dispatcher.results.used("memory") == 0)
 
 
@@ -216,7 +217,7 @@ def test_what_accept_asks_for(accept, found):
 
 
 def test_a_long_accept_is_read_in_no_time():
-    began = time.monotonic()
+    began = time.thread_time()
     for text in ('"' * 60_000, 'a;"' * 20_000, "a," * 30_000, ";=" * 30_000, f"{ARROW['Accept']};" + "a" * 60_000):
         wanted_stream(Request({"type": "http", "headers": [(b"accept", text.encode())]}))
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 2

@@ -59,7 +59,7 @@ def test_shutdown_waits_for_running_statements_and_unread_rows(start_server):
         assert not server.stopped.wait(0.2)
         while "nextUri" in unread.json():
             unread = server.client.get(unread.json()["nextUri"])
-        assert server.stopped.wait(5)
+        assert server.stopped.wait(60)
 
 
 def test_query_list_and_detail(server):

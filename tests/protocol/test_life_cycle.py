@@ -142,7 +142,7 @@ def test_timeline_has_the_ten_verbs(server):
     verbs = ["receive", "parse", "analyze", "plan", "optimize", "fragment", "check", "queue", "dispatch", "deliver"]
     assert list(info["timeline"]) == verbs
     assert info["timeline"]["optimize"] == 0.004
-    assert all(0 <= seconds < 5 for seconds in info["timeline"].values())
+    assert all(0 <= seconds < 100 for seconds in info["timeline"].values())
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_last_pages_are_kept_for_replay_within_a_budget(start_server):
 
 
 def test_concurrent_polls_of_one_token_get_the_same_page(start_server):
-    with start_server() as server, httpx.Client(base_url=server.url, timeout=30) as client:
+    with start_server() as server, httpx.Client(base_url=server.url, timeout=60) as client:
         post = server.post("SELECT many").json()
         with ThreadPoolExecutor(8) as pool:
             firsts = list(pool.map(lambda _: client.get(post["nextUri"]).content, range(8)))

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ import uvicorn
 from coordinator.server.request_limits import LimitedProtocol, RequestLimits
 
 pytestmark = pytest.mark.slow
-LIMITS = RequestLimits(header_size=20_000, receive_seconds=1.0)
+SHORT, LONG = (RequestLimits(header_size=20_000, receive_seconds=seconds) for seconds in (1.0, 60.0))
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
@@ -31,19 +32,33 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": f"{size:06}".encode()})
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    http: Any = partial(LimitedProtocol, LIMITS)
+@contextmanager
+def serving(limits: RequestLimits) -> Iterator[int]:
+    http: Any = partial(LimitedProtocol, limits)
     server = uvicorn.Server(uvicorn.Config(echo, http=http, lifespan="off", log_config=None))
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     yield listener.getsockname()[1]
     server.should_exit = True
-    thread.join(20)
+    thread.join(60)
 
 
-def conversation(port: int, *parts: bytes, pause: float = 0.0, seconds: float = 30) -> bytes:
+@pytest.fixture(scope="module")
+def short() -> Iterator[int]:
+    """Waits a second for a request."""
+    with serving(SHORT) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Waits as long as a busy machine may need for a request."""
+    with serving(LONG) as port:
+        yield port
+
+
+def conversation(port: int, *parts: bytes, pause: float = 0.0, seconds: float = 60.0) -> bytes:
     """What comes back until the server closes."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as client:
         for part in parts:
@@ -74,8 +89,8 @@ def test_an_ordinary_request_passes(port: int) -> None:
     assert conversation(port, request(body=b"x" * 500_000)).endswith(b"500000")
 
 
-def test_an_answer_may_take_longer_than_a_request(port: int) -> None:
-    assert conversation(port, request("/slowly", b"abc")).endswith(b"000003")
+def test_an_answer_may_take_longer_than_a_request(short: int) -> None:
+    assert conversation(short, request("/slowly", b"abc")).endswith(b"000003")
 
 
 def test_several_requests_of_one_connection(port: int) -> None:
@@ -89,13 +104,13 @@ def test_parts_that_arrive_in_time(port: int) -> None:
     assert conversation(port, whole[:20], whole[20:-3], whole[-3:], pause=0.1).endswith(b"000006")
 
 
-def test_a_connection_that_asks_nothing_is_closed_without_a_word(port: int) -> None:
-    assert conversation(port) == b""
+def test_a_connection_that_asks_nothing_is_closed_without_a_word(short: int) -> None:
+    assert conversation(short) == b""
 
 
 @pytest.mark.parametrize("sent", [b"POST / HTT", request(body=b"abcdef")[:-3]], ids=["head", "body"])
-def test_a_request_that_does_not_arrive_is_closed(port: int, sent: bytes) -> None:
-    assert conversation(port, sent).startswith(b"HTTP/1.1 408")
+def test_a_request_that_does_not_arrive_is_closed(short: int, sent: bytes) -> None:
+    assert conversation(short, sent).startswith(b"HTTP/1.1 408")
 
 
 def test_headers_of_megabytes_are_refused(port: int) -> None:

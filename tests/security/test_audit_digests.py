@@ -27,7 +27,7 @@ def written(folder: Path, numbers: range, *, key: bytes = b"", digests: bool = T
     made = AuditFile(AuditSettings.model_validate({}).model_copy(update={"file": Path("audit.jsonl"), **given}), folder)
     made.start()
     for number in numbers:
-        made.write(json.dumps({"n": number, "query": 'a","digest":"b'}).encode() + b"\n").result(30)
+        made.write(json.dumps({"n": number, "query": 'a","digest":"b'}).encode() + b"\n").result(60)
     made.close()
 
 

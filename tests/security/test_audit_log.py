@@ -129,14 +129,14 @@ def test_files_are_set_aside_and_nothing_is_lost(tmp_path: Path) -> None:
             "x", "y", Identity("u", None)
         )
         if number % 50 == 49:
-            made.write(b"").result(5)
+            made.write(b"").result(60)
     made.close()
     assert [line["sequence"] for line in lines(tmp_path)] == list(range(1, 201))
     assert len(list(tmp_path.glob("audit.jsonl.*"))) >= 3
     kept = AuditFile(settings(max_size=4096, max_files=2), tmp_path)
     kept.start()
     for _ in range(6):
-        kept.write(b"x" * 5000 + b"\n").result(5)
+        kept.write(b"x" * 5000 + b"\n").result(60)
     kept.close()
     assert len(list(tmp_path.glob("audit.jsonl.*"))) == 2
 
@@ -149,16 +149,16 @@ def test_an_old_file_that_cannot_be_deleted_costs_no_line(tmp_path: Path, monkey
     monkeypatch.setattr(Path, "unlink", refused)
     made.start()
     for _ in range(4):
-        made.write(b"x" * 5000 + b"\n").result(5)
+        made.write(b"x" * 5000 + b"\n").result(60)
     made.close()
     assert made.stats().lost == 0
     assert len(list(tmp_path.glob("audit.jsonl.*"))) == 3
 
 
 def test_a_file_that_somebody_took_away_is_begun_again(opened: AuditFile, tmp_path: Path) -> None:
-    opened.write(b"{}\n").result(5)
+    opened.write(b"{}\n").result(60)
     (tmp_path / "audit.jsonl").rename(tmp_path / "taken")
-    opened.write(b'{"a": 1}\n').result(5)
+    opened.write(b'{"a": 1}\n').result(60)
     assert (tmp_path / "audit.jsonl").read_text() == '{"a": 1}\n'
 
 
@@ -192,7 +192,7 @@ def test_a_full_disk_refuses_statements_where_that_is_asked(
     lenient = AuditedPlanner(Planner(READS), Trail(opened, "n"))
     assert asyncio.run(lenient.plan("SELECT 1", SESSION)) is READS
     with pytest.raises(OSError, match="No space"):  # by then the thread has tried the line before, too
-        opened.write(b"{}\n").result(5)
+        opened.write(b"{}\n").result(60)
     state["full"] = False
     assert asyncio.run(strict.plan("SELECT 2", SESSION)) is READS
     assert not opened.stats().failing
@@ -212,9 +212,9 @@ def test_a_file_that_may_only_grow(opened: AuditFile, tmp_path: Path, monkeypatc
     opened._settings = settings(max_size=5)
     state = full(monkeypatch, after=5)
     with pytest.raises(OSError, match="not permitted"):
-        opened.write(b'{"a": 1}\n').result(5)
+        opened.write(b'{"a": 1}\n').result(60)
     state["full"] = False
-    opened.write(b'{"a": 2}\n').result(5)
+    opened.write(b'{"a": 2}\n').result(60)
     assert (tmp_path / "audit.jsonl").read_text() == '{"a":\n{"a": 2}\n'
 
 
@@ -240,11 +240,12 @@ def test_a_statement_that_is_cancelled_takes_no_line_back(tmp_path: Path) -> Non
 def test_many_wait_for_one_write(tmp_path: Path, sync: str, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     monkeypatch.setattr(audit_file.os, "fdatasync", synced.append)
+    monkeypatch.setattr(audit_file, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no second goes by
     made = AuditFile(settings(sync=sync), tmp_path)
     waiting = [made.write(b"{}\n") for _ in range(3000)]
     made.start()
     for each in waiting:
-        each.result(10)
+        each.result(60)
     made.close()
     assert len(lines(tmp_path)) == 3000
     assert len(synced) == {"never": 1, "second": 2, "always": 4}[sync], "one for each batch, and at the end"

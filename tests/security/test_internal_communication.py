@@ -142,7 +142,7 @@ def test_a_sidecar_by_itself_and_a_coordinator_that_does_not_know_it(tmp_path: P
                 asyncio.run(post(**wrong))
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stdout.close()
     file.write_text("")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -38,7 +38,7 @@ def service() -> Iterator[tuple[subprocess.Popen[str], str]]:
         time.sleep(0.05)
     yield process, found[0]
     process.send_signal(signal.SIGTERM)
-    process.wait(20)
+    process.wait(60)
     process.stdout.close()
 
 

@@ -148,7 +148,7 @@ def client() -> Iterator[httpx.Client]:
         *("--workers", "1", "--max-depth", "40", "--worker-functions", "Sketch_Theta, st_point,my_rank,my_map"),
         "--char-n-to-varchar-implicit-cast",
     )
-    with httpx.Client(base_url=url, timeout=30) as made:
+    with httpx.Client(base_url=url, timeout=60) as made:
         wait_until(lambda: made.get("/v1/info").json()["starting"] is False)
         yield made
     finish(process)

@@ -102,7 +102,7 @@ def test_nothing_is_left_of_one_that_is_given_up(java: Java, tmp_path: Path) -> 
     archiver = made_by(archive, tmp_path, settled=60)
     archiver.start()
     archiver.stop()
-    archiver.join(10)
+    archiver.join(60)
     assert not archive.directory.exists()
 
 

@@ -38,5 +38,5 @@ def test_small_requests_end_in_time(session: SparkSession) -> None:
     began = time.monotonic()
     with pytest.raises(SparkConnectGrpcException):
         session.conf.get("spark.sql.session.timeZone")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert ask(session, 0.2) == "silent"

@@ -30,7 +30,7 @@ time.sleep(600)
 """
 
 
-def until(condition, seconds: float = 20.0) -> bool:
+def until(condition, seconds: float = 60.0) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -73,6 +73,16 @@ def test_kill_9_of_the_asking_process_leaves_nothing(tmp_path: Path) -> None:
     assert until(lambda: all(gone(pid) for pid in pids))
 
 
+def stood_still(seconds: float) -> float:
+    """Sleep so long; the longest that this process was not run meanwhile."""
+    end, longest, before = time.monotonic() + seconds, 0.0, time.monotonic()
+    while before < end:
+        time.sleep(0.02)
+        now = time.monotonic()
+        longest, before = max(longest, now - before), now
+    return longest
+
+
 @pytest.mark.slow
 def test_a_suspended_asker_is_taken_for_dead_and_one_at_work_is_not(tmp_path: Path) -> None:
     log = tmp_path / "child.log"
@@ -81,8 +91,9 @@ def test_a_suspended_asker_is_taken_for_dead_and_one_at_work_is_not(tmp_path: Pa
         assert asker.stdout is not None
         guard = int(asker.stdout.readline())
         pids = family(log)
-        time.sleep(4)
-        assert not any(gone(pid) for pid in pids)
+        paused = stood_still(4)
+        # A machine that stands still suspends the asker as well.
+        assert paused > 1 or not any(gone(pid) for pid in pids)
         asker.send_signal(signal.SIGSTOP)
         assert until(lambda: all(gone(pid) for pid in [guard, *pids]))
     finally:
@@ -105,13 +116,13 @@ def test_kill_9_of_the_guard_ends_the_command(tmp_path: Path) -> None:
 def test_exit_code_and_last_words_are_passed_on(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "child.log"
     child = GuardedChild(["sh", "-c", "echo first; echo last; exit 7"], env=os.environ, log_file=log)
-    assert child.wait(20) == 7
+    assert child.wait(60) == 7
     assert child.last_lines(1) == "last"
     child.stop()
 
 
 def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     child = GuardedChild(["no-such-command-here"], env=os.environ, log_file=tmp_path / "log")
-    assert child.wait(20) == 127
+    assert child.wait(60) == 127
     assert "cannot start no-such-command-here: No such file or directory" in child.last_lines()
     child.stop()

@@ -59,7 +59,7 @@ def tls_in_front_of(port: int, keystore: Path) -> Iterator[int]:
             await asyncio.gather(*others, return_exceptions=True)
             await asyncio.sleep(0.1)  # until connections are closed
 
-        asyncio.run_coroutine_threadsafe(end(), loop).result(30)
+        asyncio.run_coroutine_threadsafe(end(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

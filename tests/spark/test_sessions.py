@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,13 @@ def own_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine
 
 def seven(engine: SparkEngine, execution: Any) -> list[Any]:
     return pa.Table.from_batches(engine.run("SELECT 7 AS n", execution)).to_pylist()
+
+
+def answers(engine: SparkEngine, execution: Any) -> bool:
+    try:
+        return seven(engine, execution) == [{"n": 7}]
+    except ProcessionError:
+        return False
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 90) -> None:
@@ -80,9 +88,15 @@ def test_a_statement_of_a_user_does_not_pretend_that_spark_is_gone(own_engine: S
 def suspend(process_id: int) -> None:
     """Returns once every thread stands still: on a busy machine that takes a while after the signal."""
     os.kill(process_id, signal.SIGSTOP)
-    threads = Path(f"/proc/{process_id}/task")
-    states = lambda: {(t / "stat").read_bytes().rpartition(b")")[2].split()[0] for t in threads.iterdir()}  # noqa: E731
-    eventually(lambda: states() == {b"T"})
+
+    def stands() -> bool:
+        try:
+            stats = [(thread / "stat").read_bytes() for thread in Path(f"/proc/{process_id}/task").iterdir()]
+        except OSError:  # a thread that has ended meanwhile
+            return False
+        return {stat.rpartition(b")")[2].split()[0] for stat in stats} == {b"T"}
+
+    eventually(stands)
 
 
 def test_dropping_a_session_of_a_silent_server_waits_for_nothing(own_engine: SparkEngine, executions: Any) -> None:
@@ -90,7 +104,7 @@ def test_dropping_a_session_of_a_silent_server_waits_for_nothing(own_engine: Spa
     connection = own_engine.connect()
     server = connection.server
     assert server is not None
-    others = [open_session(server.url, embedded=True, answer_seconds=8) for _ in range(3)]
+    others = [open_session(server.url, embedded=True, answer_seconds=100) for _ in range(3)]
     for session in others:
         session.conf.set("spark.sql.shuffle.partitions", "3")
     jvm = jvm_of(connection)
@@ -103,10 +117,11 @@ def test_dropping_a_session_of_a_silent_server_waits_for_nothing(own_engine: Spa
         del session
         others.clear()
         gc.collect()
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 50
     finally:
-        os.kill(jvm, signal.SIGCONT)
-    assert seven(own_engine, executions()) == [{"n": 7}]
+        with suppress(ProcessLookupError):  # its engine has given it up, had this taken so long
+            os.kill(jvm, signal.SIGCONT)
+    eventually(lambda: answers(own_engine, executions()))
 
 
 def test_statements_of_a_remote_server_that_falls_silent_may_be_sent_again(
@@ -128,7 +143,7 @@ def test_statements_of_a_remote_server_that_falls_silent_may_be_sent_again(
 
     remote.start()
     try:
-        assert seven(remote, executions()) == [{"n": 7}]
+        eventually(lambda: answers(remote, executions()))  # a busy machine takes longer now and then
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         time.sleep(1)
@@ -138,7 +153,8 @@ def test_statements_of_a_remote_server_that_falls_silent_may_be_sent_again(
             thread.join(60)
             assert outcome == [(ErrorCode.REMOTE_HOST_GONE, True)]
         finally:
-            os.kill(jvm, signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(jvm, signal.SIGCONT)
     finally:
         # What ran there goes on, as nobody could end it; the next test's server is another one.
         remote.stop()

@@ -73,7 +73,7 @@ def watched(browser: Browser, url: str, **options: object) -> Iterator[Watched]:
     """A page in a browser context of its own, and a look at what it did in the end."""
     context = browser.new_context(**options)  # type: ignore[arg-type]
     found = Watched(context.new_page(), url)
-    found.page.set_default_timeout(20_000)
+    found.page.set_default_timeout(60_000)
     try:
         yield found
         found.check()

@@ -154,14 +154,17 @@ class EmbeddedEngine:
     ) -> Callable[[], QueryProgress]:
         """What is told while the process works."""
         size, before = sum(scan.size for scan in scans.values()), bytes_read(process.pid)
+        last = replace(first, percentage=0.0)
 
         def now() -> QueryProgress:
-            # A process that has ended tells 0 bytes.
+            nonlocal last
             read, found = max(0, bytes_read(process.pid) - before), seen(self._settings.scratch, process.pid)
             share = found.percentage(read)
-            return replace(
-                first, processed_rows=found.rows(read), processed_bytes=int(size * share / 100), percentage=share
-            )
+            # A statement that is about to end has taken its file away, and a process that has ended tells 0 bytes.
+            if share >= (last.percentage or 0.0):
+                processed = int(size * share / 100)
+                last = replace(first, processed_rows=found.rows(read), processed_bytes=processed, percentage=share)
+            return last
 
         return now
 

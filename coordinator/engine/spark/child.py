@@ -64,7 +64,7 @@ class GuardedChild:
         """The exit code; raises subprocess.TimeoutExpired."""
         return self._process.wait(timeout)
 
-    def stop(self, timeout: float = 10.0) -> None:
+    def stop(self, timeout: float = 30.0) -> None:
         """SIGTERM, then SIGKILL after the guard's grace period; ``timeout`` seconds at most for the whole."""
         if self._process.poll() is None:
             self._process.terminate()

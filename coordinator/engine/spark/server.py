@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from coordinator.engine.ports import reserved_port
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchive, flags, jars_of
 from coordinator.engine.spark.jars import resolve_jars
@@ -119,11 +120,19 @@ def start_server(
 
     Raises SparkStartError, JavaNotFoundError or JarsUnavailableError. ``given_up`` is polled while waiting.
     """
+    port, holding = reserved_port()
+    with holding:
+        return _started(port, settings, catalog_conf, given_up, beside=beside)
+
+
+def _started(
+    port: int, settings: SparkSettings, catalog_conf: Mapping[str, str], given_up: Callable[[], bool], *, beside: bool
+) -> EmbeddedServer:
     java = find_java(os.environ)
     home = pyspark_home()
     jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars, OUR_JAR]
     _prepare(settings.work_dir, beside=beside)
-    port, token = _free_port(), secrets.token_hex(16)
+    token = secrets.token_hex(16)
     conf = _spark_conf(settings, catalog_conf, port, jars)
     class_path = jars_of([*jars, home / "jars" / "*"])
     archive = ClassArchive(java, class_path, settings.jar_cache / "class-archives")
@@ -164,12 +173,6 @@ def _prepare(work_dir: Path, *, beside: bool) -> None:
         (work_dir / name).mkdir(parents=True, exist_ok=True)
     (work_dir / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
     unpack_kernels(work_dir / "kernels")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _spark_conf(

@@ -39,10 +39,13 @@ class Watchdog:
 
     def problem(self, connection: Connection) -> str | None:
         """Why ``connection`` is of no use any more; asks at most once an ``interval``, blocks for the deadline."""
-        if time.monotonic() - self._asked < self._interval:
+        begun = time.monotonic()
+        if begun - self._asked < self._interval:
             return None
         answer = ask(connection.session, self._deadline)
         self._asked = time.monotonic()
+        if answer == "silent" and self._asked - begun > 2 * self._deadline:
+            return None  # this process stood still: nobody was there to hear the answer
         match answer:
             case "alive":
                 self._silent = 0

@@ -55,7 +55,7 @@ class Terminal:
         """A line and Return."""
         self.type(line + "\r")
 
-    def expect(self, pattern: str, seconds: float = 30.0) -> str:
+    def expect(self, pattern: str, seconds: float = 60.0) -> str:
         """What was printed up to the pattern, escape sequences taken out."""
         deadline = time.monotonic() + seconds
         while (found := re.search(pattern, self._seen)) is None:

@@ -60,7 +60,7 @@ def test_a_session(opened: Open, tmp_path: Path) -> None:
     terminal.enter(" SELECT 'a secret';")
     terminal.expect("a secret")
     terminal.enter("quit")
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(60) == 0
     history = tmp_path / "procession" / "history"
     assert "+SELECT 40 + 2\n+AS answer;" in history.read_text()
     assert "secret" not in history.read_text()
@@ -108,7 +108,7 @@ def test_the_editor_the_pager_and_watch(opened: Open, tmp_path: Path) -> None:
 def test_ctrl_c_cancels_the_running_statement_and_keeps_the_prompt(opened: Open, server: str) -> None:
     terminal = opened()
     terminal.enter(f"{LONG};")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not [q for q in queries(server) if q["state"] in ("STARTING", "RUNNING")]:
         assert time.monotonic() < deadline, queries(server)
         time.sleep(0.1)
@@ -121,7 +121,7 @@ def test_ctrl_c_cancels_the_running_statement_and_keeps_the_prompt(opened: Open,
 
 
 def queries(server: str) -> list[dict]:
-    found = httpx.get(f"{server}/v1/query", timeout=30).json()
+    found = httpx.get(f"{server}/v1/query", timeout=60).json()
     return [q for q in found if q["query"].startswith(LONG[:80])]
 
 

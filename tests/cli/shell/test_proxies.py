@@ -49,7 +49,7 @@ def _serve(client: socket.socket, asked: list[str]) -> None:
             back = threading.Thread(target=_copy, args=(target, client), daemon=True)
             back.start()
             _copy(client, target)
-            back.join(10)
+            back.join(60)
 
 
 @contextmanager

@@ -104,10 +104,10 @@ def test_bob(service: Service, sql: str, problem: str) -> None:
 def test_checks_without_running_ask_too(service: Service) -> None:
     headers = {"X-Presto-User": "bob", "X-Presto-Catalog": "tpch", "X-Presto-Schema": "tiny"}
     for path, code in (("/v1/validate", 200), ("/v1/precheck", 403)):
-        answer = httpx.post(service.url + path, content="SELECT * FROM sf1.nation", headers=headers, timeout=30)
+        answer = httpx.post(service.url + path, content="SELECT * FROM sf1.nation", headers=headers, timeout=60)
         assert answer.status_code == code
         assert "PERMISSION_DENIED" in answer.text or code == 403
-        answer = httpx.post(service.url + path, content="SELECT * FROM nation", headers=headers, timeout=30)
+        answer = httpx.post(service.url + path, content="SELECT * FROM nation", headers=headers, timeout=60)
         assert (answer.status_code, "PERMISSION_DENIED" in answer.text) == (200, False)
 
 

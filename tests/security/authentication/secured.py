@@ -100,7 +100,7 @@ def write_passwords(file: Path, **passwords: str) -> None:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < limit, "condition never held"
         time.sleep(0.1)
@@ -108,7 +108,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def said_nothing(port: int) -> tuple[bytes, float]:
     """What a connection is told that begins and waits, and how long that takes."""
-    with socket.create_connection(("127.0.0.1", port), 20) as silent:
+    with socket.create_connection(("127.0.0.1", port), 60) as silent:
         begun = time.monotonic()
         return silent.recv(1), time.monotonic() - begun
 

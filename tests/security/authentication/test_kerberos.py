@@ -56,7 +56,9 @@ def center(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Center]:
             for asked in (f"addprinc -randkey {principal}", f"ktadd -k {keytab} {principal}"):
                 subprocess.run(["kadmin.local", "-q", asked], check=True, capture_output=True)
         with subprocess.Popen(["krb5kdc", "-n"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as kdc:
-            time.sleep(0.5)
+            while f":{port:04X} " not in Path("/proc/net/udp").read_text():  # it does not listen yet
+                assert kdc.poll() is None
+                time.sleep(0.05)
             try:
                 yield Center(home, gssapi)
             finally:

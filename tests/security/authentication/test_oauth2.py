@@ -58,10 +58,11 @@ def test_an_expired_token_sends_them_again(secured: Secured) -> None:
     secured.provider.lifetime = -61.0 + 3.0  # the tolerance is a minute
     asking = cursor(secured, "erin", logging_in(secured, seen))
     assert who(asking) == "erin"
+    logins = len(seen)  # one, unless this took the machine three seconds
     time.sleep(4.0)
     secured.provider.lifetime = 60.0
     assert who(asking) == "erin"
-    assert len(seen) == 2
+    assert len(seen) == logins + 1
 
 
 KINDS = (False, True) if FULL else (True,)
@@ -208,7 +209,7 @@ def test_a_login_that_waits_a_page_that_is_opened_twice_and_one_that_is_not_repe
         assert client.get(start, follow_redirects=False).status_code == 303
         back = client.get(first.headers["location"], follow_redirects=False).headers["location"]
         assert client.get(back).status_code == 200
-        waiting.join(30)
+        waiting.join(60)
         [answer] = answers
         claims = answer["token"].split(".")
         assert len(claims) == 3

@@ -63,12 +63,15 @@ async def test_the_word_of_the_provider_ends_with_the_token_and_after_a_while() 
         provider.live.clear()
         await asyncio.sleep(0.3)
         assert "not active" in await let_in(oauth2, token)
-        provider.lifetime = 1.5  # a busy machine has to ask within it
         long = authenticator(provider, introspection_url=f"{provider.url}/introspect", userinfo_cache_ttl="1h")
-        token = provider.opaque_token()
-        assert await let_in(long, token) == "erin"
-        await asyncio.sleep(1.6)
-        assert "not active" in await let_in(long, token)
+        for provider.lifetime in (1.0, 5.0, 25.0):  # a busy machine has to ask within it
+            token = provider.opaque_token()
+            found = await let_in(long, token)
+            await asyncio.sleep(provider.lifetime + 0.1)
+            assert "not active" in await let_in(long, token)
+            if found == "erin":
+                break
+        assert found == "erin"
 
 
 async def test_requests_side_by_side_ask_the_provider_once() -> None:

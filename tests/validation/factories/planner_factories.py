@@ -51,10 +51,14 @@ def obey(text: str, session: Session) -> PlannedStatement:  # noqa: C901  (one c
 
 @dataclass(frozen=True)
 class Obedient:
-    """The planner above; ``sleep_seconds`` before it is ready, and a file that counts the starts."""
+    """The planner above, and a file that counts the starts: those after ``fail_after`` fail, after ``slow_after`` last.
+
+    A slow start lasts until there is a file beside, whose name ends in ``.go``.
+    """
 
     starts: Path | None = None
     fail_after: int | None = None
+    slow_after: int | None = None
 
     def __call__(self) -> Planner:
         if self.starts is not None:
@@ -63,6 +67,10 @@ class Obedient:
             count = len(self.starts.read_text())
             if self.fail_after is not None and count > self.fail_after:
                 raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "no more planners")
+            while self.slow_after is not None and count > self.slow_after:
+                if self.starts.with_suffix(".go").exists():
+                    break
+                time.sleep(0.01)
         return obey
 
 
