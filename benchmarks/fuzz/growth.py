@@ -34,7 +34,7 @@ from shared.plan.types import Type, parse_type
 
 SMALL, LARGE = 16_000, 128_000
 """Sizes in characters; a large value is eight small ones."""
-STEEP, NOTABLE, PATIENCE, MEMORY = 20.0, 0.02, 6.0, 3 << 30
+STEEP, NOTABLE, PATIENCE, MEMORY = 20.0, 0.05, 6.0, 3 << 30
 """The ratio of times that is too much, below which seconds nothing matters, when a call is ended, address space."""
 _VARIABLES = {
     "T": "varchar",

@@ -52,7 +52,7 @@ def _months(text: str, start: str, end: str | None) -> int:
     match = re.fullmatch(rf"({_NUMBER})(?:-({_NUMBER}))?", text)
     if match is None or (match[2] is not None and (start, end) != ("year", "month")):
         raise ValueError(f"Invalid INTERVAL YEAR TO MONTH value: {text}")
-    first, rest = int(match[1]), int(match[2] or 0)
+    first, rest = (int((digits or "").lstrip("0") or 0) for digits in match.groups())
     return first * 12 + rest if start == "year" else first
 
 

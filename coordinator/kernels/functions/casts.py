@@ -39,8 +39,9 @@ _NAMES = {"integer": "INT"}
 _TEXT = ("varchar", "char")
 _OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
 _EXACT = Context(prec=90)
-_WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_LONGEST_INTEGER = 19
+_WHOLE = re.compile(r"[+-]?\d++")
+_NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")
 _UUID = re.compile(r"[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")
 INTEGERS = tuple(_BITS)
 
@@ -138,7 +139,9 @@ def _integer(source: Type, target: Type, zone: tzinfo) -> Convert:
         trimmed = value.strip(BLANKS)
         if not _WHOLE.fullmatch(trimmed):
             raise ValueError(value)
-        number = int(trimmed)
+        digits = trimmed.lstrip("+-").lstrip("0") or "0"
+        number = int(digits) if len(digits) <= _LONGEST_INTEGER else 1 << 64
+        number = -number if trimmed.startswith("-") else number
         if not fits(number, base):
             raise ValueError(value)
         return number

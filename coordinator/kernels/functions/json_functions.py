@@ -10,21 +10,23 @@ from typing import Any
 
 from ..kept import kept
 from .bounds import check_text
-from .failures import invalid
+from .failures import check, invalid
 from .json_casts import Members, Number, encodable, ordered, parsed, streamed, written
 from .table import Table, plain
 
 _STEP = re.compile(
-    r"""\.\.|\.?\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d+)|(\*))\s*\]|\.(?:(\*)|([^.\[\]"'*]+))"""
+    r"""\.\.|\.?\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d{1,18})|(\*))\s*\]|\.(?:(\*)|([^.\[\]"'*]+))"""
 )
 _KEY = re.compile(r"""\*|[^.\[\]"'*]+""")
 _MISSING = object()
+_LONGEST = 100_000
 _MOST_PLACES = 1_000_000
 
 
 @kept(512)
 def path_of(text: str) -> tuple[object, ...]:
     """The steps of a JSON path: keys, indexes, ``*`` as Ellipsis, ``..`` as None. Raises INVALID_FUNCTION_ARGUMENT."""
+    check(len(text) <= _LONGEST, f"JSON path has {len(text)} characters (at most {_LONGEST})")
     steps: list[object] = []
     if text and not text.startswith("$"):
         text = "$." + text if not text.startswith("[") else "$" + text

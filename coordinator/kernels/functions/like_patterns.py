@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ..kept import kept
 from .failures import invalid
 
-_MOST_STEPS = 20_000_000
-"""Some seconds. Only patterns with many pieces between underscores over long texts take as many."""
+_MOST_STEPS = 8_000_000
+"""About a second. Only patterns with many pieces between underscores over long texts take as many."""
 
 
 class Segment(NamedTuple):

@@ -19,6 +19,8 @@ from .table import Signature, Table, plain, typed
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _WIDE = Context(prec=90)
+_MOST_DIGITS = 40
+"""No number has as many before its point."""
 _BITS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 
 
@@ -83,6 +85,7 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
         return single(_round_float(value, digits)) if base == "real" else _round_float(value, digits)
     if base == "decimal":
         precision, scale = signature.result.numbers
+        digits = max(digits, -_MOST_DIGITS)
         exponent = Decimal(1).scaleb(-min(digits, signature.arguments[0].numbers[1]))
         rounded = value.quantize(exponent, ROUND_HALF_UP, _WIDE)
         rounded = rounded.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
@@ -91,7 +94,7 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
         return rounded
     if digits >= 0:
         return value
-    return int(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE))
+    return int(Decimal(value).quantize(Decimal(1).scaleb(min(-digits, _MOST_DIGITS)), ROUND_HALF_UP, _WIDE))
 
 
 def _whole(rounding: str) -> Callable[..., object]:
@@ -109,6 +112,7 @@ def _whole(rounding: str) -> Callable[..., object]:
 
 def _truncate(signature: Signature, value: Any, digits: int = 0) -> Any:
     if isinstance(value, Decimal):
+        digits = max(digits, -_MOST_DIGITS)
         cut = value.quantize(Decimal(1).scaleb(-min(digits, signature.arguments[0].numbers[1])), ROUND_DOWN, _WIDE)
         return cut.quantize(Decimal(1).scaleb(-signature.result.numbers[1]), ROUND_DOWN, _WIDE)
     if not math.isfinite(value):

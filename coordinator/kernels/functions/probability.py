@@ -236,6 +236,8 @@ def _poisson(mean: float, value: int) -> float:
 def _inverse_poisson(mean: float, p: float) -> int:
     check(0 <= p < 1, "p must be in the interval [0, 1)")
     check(mean > 0, "lambda must be greater than 0")
+    if mean > 2 * _LARGEST:
+        return _LARGEST
     low, high = 0, 1
     while high < _LARGEST and _poisson(mean, high) < p:
         high *= 2

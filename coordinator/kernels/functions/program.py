@@ -21,6 +21,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from math import isnan
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
@@ -44,7 +45,8 @@ from .zones import zone_of
 Frame = list[object]
 Step = Callable[[Frame], Any]
 _TURNS_BETWEEN_LOOKS = 16
-_ROWS_BETWEEN_LOOKS = 64
+_SECONDS_BETWEEN_LOOKS = 0.05
+"""A row may take a second, or a microsecond."""
 
 
 def evaluate(*given: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -111,10 +113,12 @@ class Program:
         elif not values:
             results = [self._row(frame) for _ in range(count)]
         else:
-            width = len(values)
-            for number, row in enumerate(zip(*values, strict=True)):
-                if not number % _ROWS_BETWEEN_LOOKS:
+            width, following = len(values), 0.0
+            for row in zip(*values, strict=True):
+                now = perf_counter()
+                if now >= following:
                     look(None)
+                    following = now + _SECONDS_BETWEEN_LOOKS
                 frame[:width] = row
                 results.append(self._row(frame))
         return self._array(results)

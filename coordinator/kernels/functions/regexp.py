@@ -69,19 +69,22 @@ def _extract_all(text: str, source: str, group: int = 0) -> tuple[str | None, ..
 def _replacement(pattern: BoundedPattern, text: str) -> Callable[[Any], str]:
     """``$1`` and ``${name}`` are groups, a backslash takes the next character as it is."""
     parts: list[str | int] = []
+    letters: list[str] = []
     position = 0
     while position < len(text):
         character = text[position]
-        if character == "\\":
-            check(position + 1 < len(text), f"Illegal replacement sequence: {text}")
-            parts.append(text[position + 1])
-            position += 2
-        elif character == "$":
+        if character == "$":
+            parts.append("".join(letters))
+            letters = []
             number, position = _reference(pattern, text, position + 1)
             parts.append(number)
-        else:
-            parts.append(character)
+            continue
+        if character == "\\":
             position += 1
+            check(position < len(text), f"Illegal replacement sequence: {text}")
+        letters.append(text[position])
+        position += 1
+    parts.append("".join(letters))
     made = work = 0
 
     def replaced(match: Any) -> str:

@@ -105,7 +105,7 @@ def _split_to_multimap(text: str, entries: str, pair: str) -> dict[str, tuple[st
     return {key: tuple(values) for key, values in made.items()}
 
 
-_MOST_COMPARED = 1 << 30
+_MOST_COMPARED = 1 << 29
 
 
 def _nth(text: str, part: str, instance: int) -> int:
@@ -219,8 +219,14 @@ def _jaro_winkler(a: str, b: str) -> float:
     return math.floor(found * 100 + 0.5) / 100  # Presto's library keeps two digits
 
 
+_MOST_MARKS = 1000
+
+
 def _normalize(text: str, form: str = "NFC") -> str:
     check(form in ("NFD", "NFC", "NFKD", "NFKC"), "Normalization form must be one of [NFD, NFC, NFKD, NFKC]")
+    if not text.isascii():  # marks are put in order by pairs
+        marks = max(map(len, bytes(map(unicodedata.combining, text)).split(b"\0")))
+        check(marks <= _MOST_MARKS, f"Text has {marks} combining characters in a row (at most {_MOST_MARKS})")
     return unicodedata.normalize(form, text)  # type: ignore[arg-type]
 
 

@@ -21,6 +21,7 @@ from .min_hashes import VERSION, Input, jaccard, rounded, smallest
 from .value_hashes import murmur_hashes, murmur_of_longs, xx_hashes
 
 _MOST, _BITS = 4096, 8
+_MOST_BUCKETS = 1_000_000
 _HALF_RANGE = (1 << 63) - 1
 
 
@@ -131,6 +132,7 @@ def uniqueness_distribution(data: bytes, size: int | None = None) -> dict[int, f
     sketches = read(data).sketches
     size = len(sketches) if size is None else size
     check(size > 0, "histogram size must be positive")
+    check(size <= _MOST_BUCKETS, f"histogram size must be at most {_MOST_BUCKETS}")
     made = dict.fromkeys(range(1, size + 1), 0.0)
     for sketch in sketches.values():
         made[min(sketch.cardinality(), size)] += 1 / len(sketches)

@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..bounds import VALUE_BYTES
 from ..failures import check, invalid
 from ..hashes import murmur3_x64_128
 from ..table import Signature, Table, plain
@@ -30,7 +31,10 @@ def _pack(value: object) -> bytes:
 
 def _unpack(data: bytes) -> Any:
     try:
-        return json.loads(zlib.decompress(data))
+        reader = zlib.decompressobj()
+        text = reader.decompress(data, VALUE_BYTES)
+        check(reader.eof, f"Sketch is incomplete or larger than {VALUE_BYTES} bytes")
+        return json.loads(text)
     except (zlib.error, ValueError) as error:
         raise invalid("Not a sketch of this service") from error
 
