@@ -6,7 +6,8 @@ import re
 
 _DURATION_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE_BYTES = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40, "PB": 1 << 50}
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+_QUANTITY = re.compile(r"\s*(\d{1,100}(?:\.\d{1,100})?)\s*([a-zA-Z]{1,2})\s*")
+"""As far as a double reaches, whatever the unit."""
 
 
 def parse_duration(text: str) -> float:

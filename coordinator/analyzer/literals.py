@@ -11,6 +11,8 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 
 _DECIMAL = re.compile(r"[+-]?(\d*)(?:\.(\d*))?")
+_NUMBER = r"0*\d{1,18}"
+"""More digits are no interval, and take long to read."""
 _DAY_UNITS = ("day", "hour", "minute", "second")
 _UNIT_MILLIS = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000, "week": 7 * 86_400_000}
 
@@ -47,7 +49,7 @@ def parse_interval(text: str, sign: int, start: str, end: str | None) -> tuple[s
 
 
 def _months(text: str, start: str, end: str | None) -> int:
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    match = re.fullmatch(rf"({_NUMBER})(?:-({_NUMBER}))?", text)
     if match is None or (match[2] is not None and (start, end) != ("year", "month")):
         raise ValueError(f"Invalid INTERVAL YEAR TO MONTH value: {text}")
     first, rest = int(match[1]), int(match[2] or 0)
@@ -56,8 +58,8 @@ def _months(text: str, start: str, end: str | None) -> int:
 
 def _millis(text: str, start: str, end: str | None) -> int:
     fields = _DAY_UNITS[_DAY_UNITS.index(start) : _DAY_UNITS.index(end or start) + 1] if start != "week" else ("week",)
-    parts = re.split(r"[ :]", text)
-    if not 1 <= len(parts) <= len(fields) or not all(re.fullmatch(r"\d+(\.\d+)?", p) for p in parts):
+    parts = re.split(r"[ :]", text, maxsplit=len(fields))
+    if not 1 <= len(parts) <= len(fields) or not all(re.fullmatch(rf"{_NUMBER}(\.\d+)?", p) for p in parts):
         raise ValueError(f"Invalid INTERVAL {start.upper()} value: {text}")
     if any("." in part and field != "second" for part, field in zip(parts, fields, strict=False)):
         raise ValueError(f"Invalid INTERVAL {start.upper()} value: {text}")

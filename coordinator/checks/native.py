@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,10 @@ class NativeStats:
     breaker: BreakerState = BreakerState.CLOSED
 
 
+_LARGE = 100_000
+"""Bytes of JSON; a hundredth of a second of work."""
+
+
 class NativePlanChecker:
     """Contributes to the fragment phase only. Belongs to one event loop; ``aclose`` closes its connections."""
 
@@ -88,8 +93,7 @@ class NativePlanChecker:
         if why_not_checked(fragment) is not None:
             self._stats.skipped += 1
             return _NOT_CHECKED
-        sent = worker_form(fragment)
-        key = canonical_key(sent)
+        sent, key = await _sent(fragment)
         if self._cache.is_accepted(key):
             self._stats.cache_hits += 1
             return _ACCEPTED
@@ -130,6 +134,18 @@ class NativePlanChecker:
         if not vetoes:
             warn(PrestoWarning(*WARNING_UNAVAILABLE, f"Not checked by native plan checker: {error.message}"))
         return NativeVerdict("undecided", error, vetoes)
+
+
+async def _sent(fragment: SimplePlanFragment) -> tuple[SimplePlanFragment, bytes]:
+    """The form that workers get, and its key: of a large fragment, which takes seconds, beside the event loop."""
+    if len(encode_fragment(fragment)) < _LARGE:
+        return _form_and_key(fragment)
+    return await asyncio.to_thread(_form_and_key, fragment)
+
+
+def _form_and_key(fragment: SimplePlanFragment) -> tuple[SimplePlanFragment, bytes]:
+    sent = worker_form(fragment)
+    return sent, canonical_key(sent)
 
 
 def _refused(

@@ -28,6 +28,7 @@ from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
 
 _FEW_ROWS = 100
+_FEW_COLUMNS = 50
 _MOST_OPERATORS = 2000
 _MOST_OPERATIONS = 100
 """Of one statement on Spark; a rewrite has one for each file group."""
@@ -124,7 +125,7 @@ def start_execution(
         query.call_on_loop(lambda: ended(error))
 
     started()
-    if _is_small(planned.work):
+    if len(planned.columns) <= _FEW_COLUMNS and _is_small(planned.work):
         run()
         return
     threading.Thread(target=run, name=f"query-{query.id}", daemon=True).start()

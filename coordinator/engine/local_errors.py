@@ -14,6 +14,9 @@ _TYPES = {
 }  # fmt: skip
 _WORDS = {"addition": "+", "subtraction": "-", "multiplication": "*"}
 _NO_MEMORY = re.compile(r"Out of Memory|MemoryError|std::bad_alloc|(?:m|re)alloc of size \d+ failed")
+_TOO_DEEP = ("Max expression depth limit", "Maximum tree depth", "Recursion level in ArrowSchema")
+"""More blocks within each other than its stack holds (hundreds of windows, or of INTERSECTs, all different), and more
+types than Arrow takes."""
 _Make = Callable[[re.Match[str]], tuple[ErrorCode, str]]
 
 
@@ -71,8 +74,7 @@ def presto_error(error: Exception) -> ProcessionError:
         return ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, "Query exceeded the local engine's memory limit")
     if "Python exception occurred" in text:
         return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The local engine failed in a function")
-    if "Max expression depth limit" in text or "Maximum tree depth" in text:
-        # More blocks within each other than its stack holds: hundreds of windows, or of INTERSECTs, all different.
+    if any(words in text for words in _TOO_DEEP):
         return too_deep()
     if "INTERRUPT" in text:
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")

@@ -68,6 +68,11 @@ def plan_set_session(
     check_value(declared, rendered)
     if declared.name == TIME_ZONE_PROPERTY and rendered:
         rendered = _known_zone(rendered)
+    size = len(url_encode(rendered))
+    if size > LONGEST_HEADER:
+        most = f"it takes {size} bytes, and {LONGEST_HEADER} are possible"
+        message = f"Value of {declared.name} is too long for the header in which clients keep it: {most}"
+        raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, message)
     return session_statement(SessionChange(set_session={".".join(statement.name): rendered}), "SET SESSION")
 
 

@@ -7,6 +7,7 @@ a name. All patterns take time that grows with the text alone: they run over tex
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
@@ -38,11 +39,11 @@ _IN_MAP = re.compile(
     re.IGNORECASE,
 )
 _OF_CATALOG = re.compile(
-    r"(\b(?:CREATE|ALTER)(?:\s++|/\*.{0,200}?\*/|--[^\n]{0,200}\n){1,9}CATALOG\b"
-    r"(?>(?>.{0,1000}?\bUSING\b)(?>.{0,1000}?\()|(?>.{0,1000}?\bPROPERTIES\b))).*",
-    re.IGNORECASE | re.DOTALL,
+    r"\b(?:CREATE|ALTER)(?:\s++|/\*.{0,200}?\*/|--[^\n]{0,200}\n){1,9}CATALOG\b", re.IGNORECASE | re.DOTALL
 )
-"""What a catalog is made of: any of it may be a secret, under names that only its connector knows."""
+_MADE_OF = (re.compile(r"\bUSING\b", re.IGNORECASE), re.compile(r"\bPROPERTIES\b", re.IGNORECASE))
+_NEAR = 1000
+"""Characters between these words."""
 _LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)([^\s/@'\"]{1,500}+)(?=@)")
 _URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)([^&;\s'\"]+)", re.IGNORECASE)
 _LEAST_LENGTH = 4
@@ -69,8 +70,9 @@ def redacted(text: str) -> str:
     >>> redacted("WITH (s3_secret = 'a''b', size = '1')")
     "WITH (s3_secret = '***', size = '1')"
     """
-    if "catalog" in (folded := text.casefold()) and ("create" in folded or "alter" in folded):
-        text = _OF_CATALOG.sub(rf"\1{HIDDEN})", text)
+    if _mentions_catalogs(text):
+        start = _properties_of_catalog(text)
+        text = text if start is None else f"{text[:start]}{HIDDEN})"
     if not _mentions_secrets(text):
         return text
     values = secrets_in((text,))
@@ -101,6 +103,30 @@ def redacted_lines(text: str, redact: Callable[[str], str] = redacted) -> str:
 def _mentions_secrets(text: str) -> bool:
     folded = text.casefold()  # as the patterns, it takes the long s and the sign of Kelvin for letters
     return any(word in folded for word in _WORDS)
+
+
+def _properties_of_catalog(text: str) -> int | None:
+    """Where that begins what a catalog is made of: any of it may be a secret, under names that its connector knows."""
+    using, properties = ([found.end() for found in word.finditer(text)] for word in _MADE_OF)
+    for found in _OF_CATALOG.finditer(text):
+        made = _next(using, found.end())
+        start = -1 if made is None else text.find("(", made, made + _NEAR) + 1
+        if start > 0:
+            return start
+        if (made := _next(properties, found.end())) is not None:
+            return made
+    return None
+
+
+def _next(ends: list[int], position: int) -> int | None:
+    """The first of them behind a position and near to it."""
+    index = bisect_left(ends, position)
+    return ends[index] if index < len(ends) and ends[index] <= position + _NEAR else None
+
+
+def _mentions_catalogs(text: str) -> bool:
+    folded = text.casefold()
+    return "catalog" in folded and ("create" in folded or "alter" in folded)
 
 
 def without(text: str, values: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import gzip
 from dataclasses import dataclass
 
 import msgspec
+from cachetools import LRUCache, cached
 from fastapi import Request, Response
 
 from coordinator.dispatch.delivery import Page
@@ -17,7 +18,6 @@ from coordinator.server.segments import encoded_data
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import Uris
 from coordinator.vocabulary.planned_statement import Column, SessionChange
-from shared.plan.kept import kept
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, header_name, url_encode
 from shared.protocol.session_functions import encode_function, encode_id
@@ -35,9 +35,9 @@ class Answer:
     target_size: str | None = None
 
 
-@kept(512, longest=10_000)
-def _columns_json(columns: tuple[Column, ...], family: Family) -> bytes:
-    return describe_columns(columns, family)
+_DESCRIBED: LRUCache[tuple[tuple[Column, ...], Family], bytes] = LRUCache(16 << 20, getsizeof=len)
+"""Each page of a result says its columns again. Used by the event loop alone."""
+_columns_json = cached(_DESCRIBED)(describe_columns)
 
 
 def results_body(page: Page, answer: Answer) -> bytes:

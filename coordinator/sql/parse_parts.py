@@ -45,15 +45,15 @@ def optional_properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
 def properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
     """``(name = expression, …)``; raises SYNTAX_ERROR for a name given twice."""
     cursor.expect("(")
-    found: list[PropertyAssignment] = []
+    found: dict[str, PropertyAssignment] = {}
     while True:
         made = property_assignment(cursor)
-        if any(p.name == made.name for p in found):
+        if made.name in found:
             message = f"Duplicate property: {made.name}"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=made.location)
-        found.append(made)
+        found[made.name] = made
         if cursor.expect(",", ")") == ")":
-            return tuple(found)
+            return tuple(found.values())
 
 
 def property_assignment(cursor: Cursor) -> PropertyAssignment:

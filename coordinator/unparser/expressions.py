@@ -25,6 +25,7 @@ from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
 from coordinator.unparser.operators import arithmetic, subscript
+from coordinator.unparser.patterns_on_spark import steady_like
 from coordinator.unparser.program_choice import (
     COMPARISON,
     OPAQUE,
@@ -33,6 +34,7 @@ from coordinator.unparser.program_choice import (
     cast_in_python,
     decimals_in_python,
     hours_on_date,
+    likes_by_row,
     needs_python,
     operator_in_python,
     wholly_in_python,
@@ -259,6 +261,12 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
 def _like(node: Call, dialect: str) -> exp.Expr:
     value, pattern = node.arguments
     assert isinstance(pattern, Call)
+    if dialect == "spark":
+        if likes_by_row(pattern):
+            return python_call(node, dialect, expression)  # Spark goes back over what it tried
+        steady = steady_like(*(value_of(a) for a in pattern.arguments if isinstance(a, Constant)))
+        if steady is not None:
+            return exp.Paren(this=exp.RegexpLike(this=expression(value, dialect), expression=text(steady)))
     inner = [expression(a, dialect) for a in pattern.arguments]
     escape: exp.Expr | None = None
     if len(inner) == 2:

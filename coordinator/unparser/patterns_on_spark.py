@@ -4,9 +4,52 @@ from __future__ import annotations
 
 import re
 
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.like_patterns import Segment, like_pattern_of
+from coordinator.kernels.functions.regexp import pattern_of
+
 _CLASSES = re.compile(r"\\[wWdDsSbB]|\(\?[a-zA-Z]*i")
 _TOKEN = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:<[A-Za-z]\w*>)?)?|[)|]", re.DOTALL)
+_SPECIAL = re.compile(r"[!-/:-@\[-`{-~]")
 _SKIPPED = re.compile(r"[?*]|\{0|\{,")
+
+
+def may_take_for_ever(pattern: str) -> bool:
+    """Whether Java, which goes back over what it tried, could hang on a text of some letters; the kernels do not.
+
+    >>> may_take_for_ever("(a+)+b"), may_take_for_ever("a+b")
+    (True, False)
+    """
+    try:
+        return pattern_of(pattern).is_steep
+    except KernelError:
+        return False
+
+
+def steady_like(pattern: object, escape: object = None) -> str | None:
+    """Java's pattern for a LIKE of several %, each part of which is found where it comes first; None for others.
+
+    >>> steady_like("%a%b_"), steady_like("a%"), steady_like("%a%")
+    ('(?s)\\\\A(?>.*?a).*b.\\\\z', None, None)
+    """
+    if not isinstance(pattern, str) or not isinstance(escape, str | None):
+        return None
+    try:
+        first, *rest = like_pattern_of(pattern, escape).segments
+    except KernelError:
+        return None
+    if len(rest) < 2 or (len(rest) == 2 and not first.size and not rest[-1].size):
+        return None
+    found = "".join(f"(?>.*?{_letters(segment)})" for segment in rest[:-1])
+    return f"(?s)\\A{_letters(first)}{found}.*{_letters(rest[-1])}\\z"
+
+
+def _letters(segment: Segment) -> str:
+    made, position = "", 0
+    for at, piece in segment.pieces:
+        made += "." * (at - position) + _SPECIAL.sub(r"\\\g<0>", piece)
+        position = at + len(piece)
+    return made + "." * (segment.size - position)
 
 
 def with_all_letters(pattern: str) -> str:

@@ -72,6 +72,11 @@ def _kernels_alone(function: str, dialect: str) -> bool:
     return function not in SCALARS[dialect]
 
 
+def likes_by_row(pattern: Call) -> bool:
+    """Whether LIKE's pattern is another one for each row."""
+    return not all(isinstance(argument, Constant) for argument in pattern.arguments)
+
+
 def needs_python(node: RowExpression, dialect: str) -> bool:
     """Whether anything inside becomes a call of a Python function."""
     if isinstance(node, Lambda):
@@ -85,7 +90,9 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
             types = [typed(a) for a in node.arguments]
             if operator_in_python(function.removeprefix("$operator$"), types, dialect):
                 return True
-        elif function not in _BUILT and _kernels_alone(function, dialect):
+        elif (function == "like_pattern" and dialect == "spark" and likes_by_row(node)) or (
+            function not in _BUILT and _kernels_alone(function, dialect)
+        ):
             return True
     arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
     return any(needs_python(a, dialect) for a in arguments)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from coordinator.unparser.dates import SPARK_DATES
-from coordinator.unparser.patterns_on_spark import has_group, with_all_letters
+from coordinator.unparser.patterns_on_spark import has_group, may_take_for_ever, with_all_letters
 from coordinator.unparser.trees import binary, call, case, cast, is_null, number, text
 from shared.plan.types import parse_type
 
@@ -131,7 +131,9 @@ def _pad(function: str) -> Build:
 
 
 def _pattern(pattern: exp.Expr) -> exp.Expr:
-    """Java's pattern; raises TypeError for one that differs by row, of which nothing is known."""
+    """Java's pattern; raises TypeError for one that differs by row, of which nothing is known, or takes for ever."""
+    if may_take_for_ever(literal_of(pattern)):
+        raise TypeError("a pattern that Java goes back over")
     return text(with_all_letters(literal_of(pattern)))
 
 

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_MISSING = object()
 
 
 def kept(maxsize: int, longest: int = 1000) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As ``lru_cache(maxsize)``, unless an argument is longer than ``longest``: characters, bytes, parts of a type.
+    """As ``lru_cache``, unless the arguments are longer than ``longest``: characters, bytes, parts of a type.
 
-    What is kept is then bounded by bytes, not only by number. ``__wrapped__`` is the function itself.
+    What is kept is then bounded by bytes, not only by number. Beyond ``maxsize`` answers all are forgotten.
+    ``__wrapped__`` is the function itself.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        remembered = lru_cache(maxsize)(function)
+        answers: dict[tuple[Any, ...], Any] = {}
 
         @wraps(function)
-        def call(*args: Any, **named: Any) -> R:
-            for argument in args:
-                if _length(argument) > longest:
-                    return function(*args, **named)
-            return remembered(*args, **named)
+        def call(*args: Any, **named: Any) -> Any:
+            if not named and (found := answers.get(args, _MISSING)) is not _MISSING:
+                return found
+            answer = function(*args, **named)
+            if not named and _length(args) <= longest:
+                if len(answers) >= maxsize:
+                    answers.clear()
+                answers[args] = answer
+            return answer
 
-        call.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
+        call.forget = answers.clear  # type: ignore[attr-defined]
         return call
 
     return decorate
@@ -37,6 +43,6 @@ def _length(value: object) -> int:
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, tuple):
-        return sum(map(_length, value)) + len(value)
+        return sum(map(_length, value))
     found = getattr(value, "length", 0)
     return found if isinstance(found, int) else 0

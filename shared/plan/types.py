@@ -45,23 +45,22 @@ class Type:
     """The types among the parameters; for a row, those of its fields. Functions read it for each value."""
     numbers: tuple[int, ...] = field(init=False, repr=False, compare=False)
     """The numeric parameters."""
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
+    """Of a row type."""
     length: int = field(init=False, repr=False, compare=False)
     """How many types it is made of."""
     depth: int = field(init=False, repr=False, compare=False)
     """How many of them stand in each other."""
 
     def __post_init__(self) -> None:
-        types = (p.type if isinstance(p, Field) else p for p in self.parameters if not isinstance(p, int))
-        object.__setattr__(self, "arguments", tuple(types) if self.parameters else ())
-        numbers = tuple(p for p in self.parameters if isinstance(p, int)) if self.parameters else ()
-        object.__setattr__(self, "numbers", numbers)
-        object.__setattr__(self, "length", 1 + sum(each.length for each in self.arguments))
-        object.__setattr__(self, "depth", 1 + max((each.depth for each in self.arguments), default=0))
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The fields of a row type."""
-        return tuple(p for p in self.parameters if isinstance(p, Field))
+        parameters = self.parameters
+        arguments = tuple(p.type if isinstance(p, Field) else p for p in parameters if not isinstance(p, int))
+        hold = object.__setattr__
+        hold(self, "arguments", arguments)
+        hold(self, "numbers", tuple(p for p in parameters if isinstance(p, int)) if parameters else ())
+        hold(self, "fields", tuple(p for p in parameters if isinstance(p, Field)) if arguments else ())
+        hold(self, "length", 1 + sum(each.length for each in arguments) if arguments else 1)
+        hold(self, "depth", 1 + max(each.depth for each in arguments) if arguments else 1)
 
     def __str__(self) -> str:
         if not self.parameters or (self.base == "varchar" and self.numbers == (UNBOUNDED_LENGTH,)):
@@ -79,7 +78,7 @@ def _parameter_text(parameter: int | Type | Field) -> str:
     return f"{name} {parameter.type}"
 
 
-@kept(4096)
+@kept(2048, longest=10_000)
 def parse_type(text: str) -> Type:
     """The structure of Presto type text; raises ValueError naming the text.
 

@@ -62,7 +62,7 @@ _reading = _Reading()
 def read_char_as_varchar(wanted: bool) -> None:
     """As C++ workers with ``char-n-to-varchar-implicit-cast``: char(n) itself, but not inside of other types."""
     _reading.char_as_varchar = wanted
-    velox_type.cache_clear()  # type: ignore[attr-defined]
+    velox_type.forget()  # type: ignore[attr-defined]
 
 
 @kept(8192)

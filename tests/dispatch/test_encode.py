@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from coordinator.dispatch.cells import encode_column, java_double
 from coordinator.dispatch.encode import encode_rows
-from coordinator.dispatch.pages import encode_batch, trino_signature, trino_type_text
+from coordinator.dispatch.pages import describe_columns, encode_batch, trino_signature, trino_type_text
+from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import parse_type
 
 UID = "12151fd2-7586-11e9-8f9e-2a86e4085a59"
@@ -203,3 +204,21 @@ def test_trino_types():
             "typeSignature": {"rawType": "timestamp", "arguments": [{"kind": "LONG", "value": 3}]},
         },
     }
+
+
+def test_types_that_nest_deeply_are_described_once():
+    """Each level used to double the description: forty of them took all memory of the machine."""
+    text = "array(" * 90 + "row(a bigint)" + ")" * 90
+    (column,) = json.loads(describe_columns((Column("deep", text),), "Presto"))
+    assert column["type"] == text
+    signature, levels = column["typeSignature"], 0
+    while signature["rawType"] == "array":
+        (argument,) = signature["arguments"]
+        repeated = signature["typeArguments"]
+        assert repeated in ([], [argument["value"]])
+        signature, levels = argument["value"], levels + 1
+    assert (levels, signature["rawType"], signature["typeArguments"]) == (90, "row", [BIGINT_SIGNATURE])
+    assert len(json.dumps(column)) < 100_000
+
+
+BIGINT_SIGNATURE = {"rawType": "bigint", "typeArguments": [], "literalArguments": [], "arguments": []}

@@ -11,6 +11,7 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
+from coordinator.planner.query import MAX_COLUMNS, MAX_FIELDS
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ErrorCode, ProcessionError
@@ -46,6 +47,7 @@ NESTED = {
     "sums of sums": "SELECT * FROM " + nested(30, "(SELECT x + x x FROM ", "(VALUES 1) t(x)", ")"),
     "joins": "SELECT count(*) FROM (VALUES 1) t0(x) "
     + " ".join(f"JOIN (VALUES 1) t{i}(x) ON t{i}.x = t{i - 1}.x" for i in range(1, 300)),
+    "fields of a row": "SELECT CAST(NULL AS row(" + ", ".join(f"f{i} bigint" for i in range(9_000)) + "))",
     "IN": "SELECT x FROM (VALUES 'a') t(x) WHERE x IN (" + ", ".join(f"'{i}'" for i in range(15_000)) + ")",
 }
 
@@ -82,3 +84,16 @@ def test_plans_that_are_too_deep_are_told() -> None:
         seconds("SELECT x" + " + 1" * 4000 + " FROM (VALUES 1) t(x)")
     assert refused.value.code is ErrorCode.NOT_SUPPORTED
     assert refused.value.wire_message == "statement is too large (stack overflow during analysis)"
+
+
+def test_columns_of_a_result_are_counted() -> None:
+    """Each page of the protocol describes them all."""
+    assert seconds(f"SELECT {', '.join('1' * MAX_COLUMNS)}") < 20
+    with pytest.raises(ProcessionError) as caught:
+        seconds(f"SELECT {', '.join('1' * (MAX_COLUMNS + 1))}")
+    assert (caught.value.code, caught.value.message) == (
+        ErrorCode.NOT_SUPPORTED,
+        f"Query has {MAX_COLUMNS + 1} columns, and {MAX_COLUMNS} are possible",
+    )
+    with pytest.raises(ProcessionError, match=f"are made of {MAX_FIELDS + 1} types, and {MAX_FIELDS} are possible"):
+        seconds(f"SELECT ROW({', '.join('1' * MAX_FIELDS)})")

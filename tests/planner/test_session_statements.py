@@ -231,3 +231,13 @@ def test_prepared_statements_fit_a_header(plan: Plan) -> None:
     ) as caught:
         plan(f"PREPARE p FROM SELECT '{'%' * 20_000}'", session())
     assert caught.value.code is ErrorCode.QUERY_TEXT_TOO_LARGE
+
+
+def test_values_of_properties_fit_a_header(plan: Plan) -> None:
+    for name, value, message in (
+        ("spark_settings", "x" * 60_001, "clients keep it: it takes 60001 bytes"),
+        ("query_max_run_time", "1" * 1_000 + "s", "query_max_run_time"),
+    ):
+        with pytest.raises(ProcessionError, match=message) as caught:
+            plan(f"SET SESSION {name} = '{value}'", session())
+        assert caught.value.code is ErrorCode.INVALID_SESSION_PROPERTY

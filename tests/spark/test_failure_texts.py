@@ -169,3 +169,17 @@ def test_an_unfit_python_of_executors_is_named(text: str, expected: str) -> None
     failure = map_failure(SparkConnectGrpcException(f"Job aborted: {text}"), server_alive=True)
     assert expected in failure.message
     assert not failure.retriable
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        of_spark("FAILED_TO_PARSE_TOO_COMPLEX", "The statement was too complex to parse."),
+        SparkConnectGrpcException("(java.lang.StackOverflowError) "),
+        SparkConnectGrpcException('status = StatusCode.INTERNAL details = "Exception deserializing response!"'),
+    ],
+)
+def test_what_is_too_deep_for_spark_is_not_sent_again(error: Exception) -> None:
+    failure = map_failure(error, server_alive=True)
+    assert (failure.code, failure.retriable) == (ErrorCode.NOT_SUPPORTED, False)
+    assert failure.message == "statement is too large (stack overflow during analysis)"

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException, PythonException
 
 from coordinator.engine.spark.condition_texts import code_of, has_class, plain_text, without_classes
 from coordinator.engine.spark.unreadable_files import unreadable_file
+from coordinator.vocabulary.nesting import too_deep
 from shared.errors import ErrorCode, ProcessionError
 
 _KERNEL = re.compile(r"\bKernelError: ([A-Z_]+): (.*)", re.DOTALL)
@@ -39,6 +40,8 @@ _LACKING = re.compile(r"No module named '(pyarrow|numpy|pyspark|py4j|pandas|goog
 """What an executor's Python is missing."""
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
+_TOO_DEEP = ("StackOverflowError", "Exception deserializing response")
+"""The second where types nest deeper than messages of protobuf may."""
 _RAISED = {
     "Division by zero": ErrorCode.DIVISION_BY_ZERO,
     "Scalar sub-query has returned multiple rows": ErrorCode.SUBQUERY_MULTIPLE_ROWS,
@@ -110,6 +113,8 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
     unfit = _unfit_python(str(error))
     if unfit is not None:
         return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, unfit, retriable=False)
+    if condition == "FAILED_TO_PARSE_TOO_COMPLEX" or (not condition and any(words in text for words in _TOO_DEEP)):
+        return too_deep()
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
     found = _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)

@@ -12,7 +12,9 @@ VALUE_BYTES = 32 << 20
 """The longest text or bytes that a function makes."""
 KEPT_BYTES = 256 << 20
 """The most that an array or map holds which a function makes of others."""
-_POINTER = 8
+_POINTER, _OBJECT = 8, 60
+_PAIRS = 1_000_000
+_KEPT_PARTS = 1 << 20
 _KEEPING = frozenset({"transform", "transform_keys", "transform_values", "zip_with", "map_zip_with"})
 
 
@@ -108,7 +110,23 @@ def _levenshtein(left: str, right: str) -> None:
     check(len(left) * (len(right) - 1) <= 1_000_000, "The combined inputs for Levenshtein distance are too large")
 
 
+def _jaro(left: str, right: str) -> None:
+    check(len(left) * len(right) <= _PAIRS, "The combined inputs for Jaro-Winkler similarity are too large")
+
+
+def _split_to_map(text: str, entries: str, *_rest: object) -> None:
+    _split(text, entries)
+
+
+def _split(text: str, delimiter: str, _limit: object = None) -> None:
+    """Each part is a text of its own, which takes far more than its characters."""
+    if len(text) > _KEPT_PARTS:
+        parts = text.count(delimiter) if delimiter else len(text)
+        _check_kept(len(text) + _OBJECT * parts, "split")
+
+
 _GROWING: dict[str, Callable[..., None]] = {
     "rpad": _pad("rpad"), "lpad": _pad("lpad"), "replace": _replace, "concat": _concat, "array_join": _join,
-    "repeat": _repeat, "ngrams": _ngrams, "levenshtein_distance": _levenshtein,
+    "repeat": _repeat, "ngrams": _ngrams, "levenshtein_distance": _levenshtein, "jarowinkler_similarity": _jaro,
+    "split": _split, "split_to_map": _split_to_map, "split_to_multimap": _split_to_map,
 }  # fmt: skip

@@ -152,103 +152,127 @@ def _format(compile_pattern: Callable[[str], tuple[Show, ...]]) -> Callable[...,
     return show
 
 
-_READ: dict[str, tuple[str, str]] = {
-    "Y": (r"[+-]?\d{1,9}", "year"), "y": (r"\d{2}", "short"), "m": (r"\d{1,2}", "month"), "c": (r"\d{1,2}", "month"),
-    "d": (r"\d{1,2}", "day"), "e": (r"\d{1,2}", "day"), "H": (r"\d{1,2}", "hour"), "k": (r"\d{1,2}", "hour"),
-    "h": (r"\d{1,2}", "hour12"), "I": (r"\d{1,2}", "hour12"), "l": (r"\d{1,2}", "hour12"), "i": (r"\d{1,2}", "minute"),
-    "s": (r"\d{1,2}", "second"), "S": (r"\d{1,2}", "second"), "f": (r"\d{1,9}", "fraction"),
-    "p": (r"[AaPp][Mm]", "half"),
-    "M": (r"[A-Za-z]+", "name"), "b": (r"[A-Za-z]{3,}", "name"), "W": (r"[A-Za-z]+", "ignored"),
-    "a": (r"[A-Za-z]+", "ignored"),
-    "j": (r"\d{1,3}", "ordinal"), "x": (r"\d{4}", "weekyear"), "v": (r"\d{1,2}", "week"),
+_NAMES = {
+    kind: re.compile("|".join(sorted({n for name in names for n in (name, name[:3])}, key=len, reverse=True)), re.I)
+    for kind, names in (("month", _MONTHS), ("day", _DAYS))
+}
+_ZONE_ID = "[A-Za-z][\\w/+-]*+"
+
+
+def _digits(most: int, least: int = 1, sign: str = "") -> re.Pattern[str]:
+    """As many as there are: Joda gives none back to what follows."""
+    return re.compile(f"{sign}[0-9]{{{least},{most}}}+")
+
+
+_TWO, _THREE, _NINE, _EXACTLY_TWO, _FOUR = _digits(2), _digits(3), _digits(9), _digits(2, 2), _digits(4, 4)
+_SIGN = "[+-]?"
+_YEAR, _HALF = _digits(4, sign=_SIGN), re.compile("[AaPp][Mm]")
+Part = tuple[str, re.Pattern[str] | str]
+"""A field with what it looks like, or no field with a literal text."""
+_READ: dict[str, Part] = {
+    "Y": ("year", _YEAR), "y": ("short", _EXACTLY_TWO), "m": ("month", _TWO), "c": ("month", _TWO), "d": ("day", _TWO),
+    "e": ("day", _TWO), "H": ("hour", _TWO), "k": ("hour", _TWO), "h": ("hour12", _TWO), "I": ("hour12", _TWO),
+    "l": ("hour12", _TWO), "i": ("minute", _TWO), "s": ("second", _TWO), "S": ("second", _TWO),
+    "f": ("fraction", _NINE), "p": ("half", _HALF), "M": ("name", _NAMES["month"]), "b": ("name", _NAMES["month"]),
+    "W": ("ignored", _NAMES["day"]), "a": ("ignored", _NAMES["day"]), "j": ("ordinal", _THREE),
+    "x": ("weekyear", _YEAR), "v": ("week", _TWO),
 }  # fmt: skip
-Reader = tuple[tuple[str, ...], tuple[str, ...]]
-"""The regular expressions of the pattern's parts, and the fields that their groups give."""
-_WHOLE = {"T": "%H:%i:%S", "r": "%I:%i:%S %p"}
+_SEVERAL = {"T": "%H:%i:%S", "r": "%I:%i:%S %p"}
 
 
 @kept(512)
-def _mysql_reader(pattern: str) -> Reader:
-    for letter, long in _WHOLE.items():
-        pattern = pattern.replace(f"%{letter}", long)
-    made: list[str] = []
-    fields: list[str] = []
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == "%" and position + 1 < len(pattern):
-            position += 1
-            letter = pattern[position]
-            if letter in "DUuVwX":
-                raise invalid(f"%{letter} not supported in date format string")
-            if letter in _READ:
-                made.append(f"({_READ[letter][0]})")
-                fields.append(_READ[letter][1])
-            else:
-                made.append(re.escape(letter))
+def _mysql_reader(pattern: str) -> tuple[Part, ...]:
+    made: list[Part] = []
+    characters = iter(pattern)
+    for character in characters:
+        letter = next(characters, None) if character == "%" else None
+        if letter is None:
+            made.append(("", character))
+        elif letter in "DUuVwX":
+            raise invalid(f"%{letter} not supported in date format string")
+        elif letter in _SEVERAL:
+            made += _mysql_reader(_SEVERAL[letter])
         else:
-            made.append(re.escape(character))
-        position += 1
-    return tuple(made), tuple(fields)
+            made.append(_READ.get(letter, ("", letter)))
+    return tuple(made)
 
 
 _JODA_FIELDS = {"d": "day", "H": "hour", "h": "hour12", "m": "minute", "s": "second", "D": "ordinal", "w": "week",
                 "e": "weekday", "K": "hour11", "k": "hour24"}  # fmt: skip
+_LONGEST = 9
 
 
 @kept(512)
-def _joda_reader(pattern: str) -> Reader:
-    made: list[str] = []
-    fields: list[str] = []
-    for letter, text in joda_tokens(pattern):
-        if not letter:
-            made.append(re.escape(text))
-            continue
-        kind, digits = _joda_field(letter, len(text))
-        made.append(f"({digits})")
-        fields.append(kind)
-    return tuple(made), tuple(fields)
+def _joda_reader(pattern: str) -> tuple[Part, ...]:
+    tokens = joda_tokens(pattern)
+    following = [*(_is_number(letter, len(text)) for letter, text in tokens[1:]), False]
+    return tuple(
+        _joda_field(letter, len(text), before) if letter else ("", text)
+        for (letter, text), before in zip(tokens, following, strict=True)
+    )
 
 
-def _joda_field(letter: str, count: int) -> tuple[str, str]:
-    digits = rf"\d{{1,{max(count, 2)}}}"
+def _is_number(letter: str, count: int) -> bool:
+    return letter in _JODA_FIELDS or letter in ("y", "Y", "x", "S") or (letter == "M" and count <= 2)
+
+
+def _joda_field(letter: str, count: int, before_number: bool) -> Part:
+    """Years before another number have as many digits as letters."""
+    digits = _digits(min(max(count, 2), _LONGEST))
     match letter:
         case "y" | "Y":
-            return ("short", r"\d{2}") if count == 2 else ("year", r"[+-]?\d{1,9}")
+            if count == 2:
+                return "short", _EXACTLY_TWO
+            return "year", _digits(min(count, _LONGEST) if before_number else _LONGEST, sign=_SIGN)
         case "x":
-            return "weekyear", r"\d{4}"
+            return "weekyear", _FOUR
         case "M":
-            return ("name", "[A-Za-z]+") if count >= 3 else ("month", digits)
+            return ("name", _NAMES["month"]) if count >= 3 else ("month", digits)
         case "E":
-            return "ignored", "[A-Za-z]+"
+            return "ignored", _NAMES["day"]
         case "S":
-            return "fraction", r"\d{1,9}"
+            return "fraction", _digits(min(count, _LONGEST)) if before_number else _NINE
         case "a":
-            return "half", "[AaPp][Mm]"
+            return "half", _HALF
         case "Z":
-            return "zone", r"Z|[+-]\d{2}:?\d{2}|[A-Za-z][\w/+-]*"
+            return "zone", re.compile(rf"{_ZONE_ID}|[+-]\d{{2}}:?\d{{2}}")
         case "z":
-            return "zone", r"[A-Za-z][\w/+-]*"
+            return "zone", re.compile(_ZONE_ID)
     if letter not in _JODA_FIELDS:
         raise invalid(f"Illegal pattern component: {letter * count}")
     return _JODA_FIELDS[letter], digits
 
 
-def _malformed(text: str, parts: tuple[str, ...]) -> str:
-    """Joda's text, which says where reading stopped."""
-    found = (re.match("".join(parts[:count]), text) for count in range(len(parts), -1, -1))
-    end = next(match.end() for match in found if match is not None)
+def _malformed(text: str, end: int) -> str:
+    """Joda's text, which says where reading stopped and shows a little of what is there."""
+    shown = text if len(text) <= end + 35 else text[: end + 32] + "..."
     if not end:
-        return f'Invalid format: "{text}"'
-    return f'Invalid format: "{text}" is ' + ("too short" if end >= len(text) else f'malformed at "{text[end:]}"')
+        return f'Invalid format: "{shown}"'
+    return f'Invalid format: "{shown}" is ' + ("too short" if end >= len(text) else f'malformed at "{shown[end:]}"')
 
 
-def _read(text: str, reader: Reader) -> tuple[datetime, tzinfo | None]:
-    parts, fields = reader
-    match = re.fullmatch("".join(parts), text)
-    if match is None:
-        raise invalid(_malformed(text, parts))
-    found = dict(zip(fields, match.groups(), strict=True))
+def _fields(text: str, parts: tuple[Part, ...]) -> dict[str, str]:
+    """One part after the other, each as long as it can be, as Joda reads: time grows with the text alone."""
+    found: dict[str, str] = {}
+    position = 0
+    for field, part in parts:
+        if isinstance(part, str):
+            end = position + len(part)
+            if text[position:end].lower() != part.lower():
+                raise invalid(_malformed(text, position))
+        else:
+            match = part.match(text, position)
+            if match is None:
+                raise invalid(_malformed(text, position))
+            found[field], end = match[0], match.end()
+        position = end
+    if position < len(text):
+        raise invalid(_malformed(text, position))
+    return found
+
+
+def _read(text: str, parts: tuple[Part, ...]) -> tuple[datetime, tzinfo | None]:
+    found = _fields(text, parts)
     try:
         return _assembled(found), zone_of(found["zone"]) if "zone" in found else None
     except (ValueError, OverflowError) as error:

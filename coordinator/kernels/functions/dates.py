@@ -226,6 +226,7 @@ def _interval_or(field: str) -> Callable[..., object]:
     return part
 
 
+_MOST_DIGITS = 20
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
@@ -238,7 +239,9 @@ def _parse_duration(text: str) -> int:
         raise invalid(f"duration is not a valid data duration string: {text}")
     if match[2] not in _UNITS:
         raise invalid(f"Unknown time unit: {match[2]}")
-    return int((Decimal(match[1]) * Decimal(repr(_UNITS[match[2]]))).to_integral_value("ROUND_HALF_UP"))
+    number = Decimal(match[1])
+    check(number.adjusted() < _MOST_DIGITS, f"duration is too large: {text}")
+    return int((number * Decimal(repr(_UNITS[match[2]]))).to_integral_value("ROUND_HALF_UP"))
 
 
 def _known_zone(name: str) -> tzinfo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,8 @@ from .failures import check, invalid
 from .table import Function, Table, plain
 
 EARTH_KM = 6371.01
+_DEEPEST = 50
+_BRACKETS, _NESTED = re.compile("[()]"), re.compile(r"[\[\]{}]")
 
 
 @lru_cache(maxsize=1)
@@ -29,10 +32,19 @@ def _shapely() -> Any:
 @kept(4096)
 def read_shape(text: str) -> Any:
     """The geometry of a WKT."""
+    _check_nesting(_BRACKETS.findall(text), "(", "Geometry")
     try:
         return _shapely().from_wkt(text)
-    except _shapely().errors.ShapelyError as error:
+    except (_shapely().errors.ShapelyError, UnicodeDecodeError) as error:  # its message is cut anywhere
         raise invalid(f"Invalid WKT: {text}") from error
+
+
+def _check_nesting(brackets: Iterable[str], opening: str, what: str) -> None:
+    """What reads and writes collections in collections calls itself for each."""
+    depth = 0
+    for bracket in brackets:
+        depth += 1 if bracket in opening else -1
+        check(depth <= _DEEPEST, f"{what} is nested too deeply (at most {_DEEPEST})")
 
 
 def shown_shape(shape: object) -> str | None:
@@ -223,6 +235,14 @@ def _geojson(text: str) -> str | None:
     return json.dumps(json.loads(_shapely().to_geojson(read_shape(text))), separators=(",", ":"))
 
 
+def _from_geojson(text: str) -> str | None:
+    _check_nesting(_NESTED.findall(text), "[{", "GeoJSON")
+    try:
+        return shown_shape(_shapely().from_geojson(text))
+    except (_shapely().errors.ShapelyError, UnicodeDecodeError) as error:
+        raise invalid(f"Invalid GeoJSON: {text}") from error
+
+
 def shape_of_binary(data: bytes) -> str | None:
     """The WKT of well-known binary."""
     try:
@@ -263,7 +283,7 @@ GEOMETRY: Table = {
         simplify_geometry=lambda t, d: shown_shape(read_shape(t).simplify(d)), expand_envelope=_expand,
         great_circle_distance=great_circle, line_locate_point=_locate, line_interpolate_point=_interpolate,
         geometry_union=_union, geometry_nearest_points=_nearest, geometry_invalid_reason=_reason,
-        geometry_as_geojson=_geojson, geometry_from_geojson=lambda t: shown_shape(_shapely().from_geojson(t)),
+        geometry_as_geojson=_geojson, geometry_from_geojson=_from_geojson,
         flatten_geometry_collections=lambda t: tuple(map(shown_shape, _flat(read_shape(t)))),
     ),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 from ..errors import KernelError
@@ -32,7 +32,11 @@ class Number(Decimal):
     text: str
 
     def __new__(cls, text: str) -> Number:
-        made = super().__new__(cls, text)
+        try:
+            made = super().__new__(cls, text)
+        except InvalidOperation:  # an exponent that is none of Python's
+            sign, small = "-" * text.startswith("-"), "-" in text.lower().partition("e")[2]
+            made = super().__new__(cls, f"{sign}{'0' if small else 'Infinity'}")
         made.text = text
         return made
 
@@ -247,7 +251,10 @@ def _scalar(value: Any, target: Type, caster: Caster) -> object:
             else caster(Type("bigint"), target)(value)
         )
     if target.base == "decimal":
-        exact = Decimal(value.text).quantize(Decimal(1).scaleb(-target.numbers[1]), ROUND_HALF_UP, _WIDE)
+        try:
+            exact = Decimal(value).quantize(Decimal(1).scaleb(-target.numbers[1]), ROUND_HALF_UP, _WIDE)
+        except InvalidOperation as error:
+            raise bad_cast(f"Cannot cast input json to {str(target).upper()}") from error
         if exact and exact.adjusted() >= target.numbers[0] - target.numbers[1]:
             raise bad_cast(f"Cannot cast input json to {str(target).upper()}")
         return caster(Type("decimal", (80, target.numbers[1])), target)(exact)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from ..kept import kept
+from .bounds import check_text
 from .failures import invalid
 from .json_casts import Members, Number, encodable, ordered, parsed, streamed, written
 from .table import Table, plain
@@ -15,7 +17,9 @@ from .table import Table, plain
 _STEP = re.compile(
     r"""\.\.|\.?\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d+)|(\*))\s*\]|\.(?:(\*)|([^.\[\]"'*]+))"""
 )
+_KEY = re.compile(r"""\*|[^.\[\]"'*]+""")
 _MISSING = object()
+_MOST_PLACES = 1_000_000
 
 
 @kept(512)
@@ -26,15 +30,15 @@ def path_of(text: str) -> tuple[object, ...]:
         text = "$." + text if not text.startswith("[") else "$" + text
     position = 1
     while position < len(text):
-        match = _STEP.match(text, position)
+        # Behind two points a key has none of its own.
+        below = bool(steps) and steps[-1] is None and text[position] not in ".["
+        match = (_KEY if below else _STEP).match(text, position)
         if match is None:
             raise invalid(f"Invalid JSON path: '{text}'")
-        if match[0] == "..":
+        if below:
+            steps.append(... if match[0] == "*" else match[0])
+        elif match[0] == "..":
             steps.append(None)
-            # The key follows without a point of its own.
-            text = (
-                text[: match.end()] + ("" if text[match.end() : match.end() + 1] == "[" else ".") + text[match.end() :]
-            )
         elif match[4] or match[5]:
             steps.append(...)
         elif match[3]:
@@ -43,8 +47,8 @@ def path_of(text: str) -> tuple[object, ...]:
             quoted = match[1] if match[1] is not None else match[2]
             steps.append(match[6] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
         position = match.end()
-    if not text:
-        raise invalid("Invalid JSON path: ''")
+    if not text or (steps and steps[-1] is None):
+        raise invalid(f"Invalid JSON path: '{text}'")
     return tuple(steps)
 
 
@@ -52,11 +56,13 @@ def _children(value: object) -> list[object]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
-def _below(value: object) -> list[object]:
-    found = [value]
-    for child in _children(value):
-        found.extend(_below(child))
-    return found
+def _below(value: object) -> Iterator[object]:
+    """It and everything inside, in the order of the text."""
+    left = [value]
+    while left:
+        value = left.pop()
+        yield value
+        left.extend(reversed(_children(value)))
 
 
 def _step(value: object, step: Any) -> object:
@@ -80,11 +86,19 @@ def find(value: object, path: str) -> object:
     found = [value]
     for step in steps:
         if step is None:
-            found = [below for v in found for below in _below(v)]
+            found = _bounded(below for v in found for below in _below(v))
         elif step is ...:
-            found = [child for v in found for child in _children(v)]
+            found = _bounded(child for v in found for child in _children(v))
         else:
             found = [f for v in found if (f := _step(v, step)) is not _MISSING]
+    return found
+
+
+def _bounded(places: Iterator[object]) -> list[object]:
+    """Paths that look everywhere below what they found find the same places over and over."""
+    found = list(islice(places, _MOST_PLACES + 1))
+    if len(found) > _MOST_PLACES:
+        raise invalid(f"JSON path leads to too many places (at most {_MOST_PLACES})")
     return found
 
 
@@ -97,14 +111,30 @@ def _read(text: str, read: Callable[[str], object] = streamed) -> object:
 
 def _found(text: str, path: str) -> object:
     """Presto reads the whole text first where it looks for several places."""
-    steps = path_of(path)
-    value = _read(text, parsed if ... in steps or None in steps else streamed)
+    value = _read(text, parsed if _is_manifold(path) else streamed)
     return _MISSING if value is _MISSING else find(value, path)
 
 
 def _extract(text: str, path: str) -> str | None:
     found = _found(text, path)
+    if isinstance(found, list) and _is_manifold(path):
+        return _listed(found)
     return None if found is _MISSING else written(found)
+
+
+def _is_manifold(path: str) -> bool:
+    steps = path_of(path)
+    return ... in steps or None in steps
+
+
+def _listed(places: list[object]) -> str:
+    """Each of the places with what is inside of it, which stands there several times."""
+    parts, size = [], 0
+    for place in places:
+        parts.append(written(place))
+        size += len(parts[-1])
+        check_text(size, "json_extract")
+    return f"[{','.join(parts)}]"
 
 
 def _extract_scalar(text: str, path: str) -> str | None:
@@ -190,14 +220,14 @@ def _plan(text: str) -> object:
 def _plan_nodes(plan: object) -> list[Any]:
     """The nodes of EXPLAIN's JSON, whose fragments are values of an object."""
     found: list[Any] = []
-    stack = list(plan.values()) if isinstance(plan, dict) and "id" not in plan else [plan]
+    stack = list(plan.values())[::-1] if isinstance(plan, dict) and "id" not in plan else [plan]
     while stack:
-        node = stack.pop(0)
+        node = stack.pop()
         if isinstance(node, dict):
             if "id" in node:
                 found.append(node)
-            stack[:0] = [*(c for c in node.get("children", ()) if isinstance(c, dict)),
-                         *([node["plan"]] if isinstance(node.get("plan"), dict) else [])]  # fmt: skip
+            below = [*node.get("children", ()), node.get("plan")]
+            stack += [c for c in reversed(below) if isinstance(c, dict)]
     return found
 
 

@@ -42,8 +42,8 @@ def _multimap(entries: Values) -> Map:
     for entry in entries:
         check(entry is not None, "map entry cannot be null")
         check(entry[0] is not None, "map key cannot be null")
-        made[entry[0]] = (*made.get(entry[0], ()), entry[1])
-    return made
+        made.setdefault(entry[0], []).append(entry[1])
+    return {k: tuple(values) for k, values in made.items()}
 
 
 def _concat(*maps: Map) -> Map:

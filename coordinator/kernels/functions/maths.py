@@ -307,6 +307,8 @@ def _data_size(text: str) -> Decimal:
         value = Decimal(match[1])
     except ArithmeticError as error:
         raise invalid(f"Invalid data size: '{text}'") from error
+    if value.adjusted() >= 38:
+        raise out_of_range(f"Value out of range: '{text}'")
     size = _WIDE.multiply(value, Decimal(1 << _SIZES[match[2]])).quantize(Decimal(1), ROUND_DOWN, _WIDE)
     if size and size.adjusted() >= 38:
         raise out_of_range(f"Value out of range: '{text}' ('{size:f}B')")

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import numpy as np
 
-_DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
-_HEX = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]++(\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?[fFdD]?)")
+_HEX = re.compile(r"[+-]?0[xX]([0-9a-fA-F]++(\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)[pP][+-]?[0-9]++[fFdD]?")
 NUMBERS = ("tinyint", "smallint", "integer", "bigint", "real", "double", "decimal")
 BLANKS = "".join(map(chr, range(33)))
 """What Java's ``trim`` takes away."""

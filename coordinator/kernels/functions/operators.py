@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from ..kept import kept
 from ..types import Type
 from .casts import INTEGERS, fits
 from .compare import compare, equal, identical
 from .date_texts import clock_instant, clock_of, clock_text
 from .dates import add_months
 from .failures import by_zero, invalid, out_of_range
+from .like_patterns import like_pattern_of
 from .numbers import single
 from .shown import shown
 from .table import Function, Signature, Table
@@ -232,34 +231,9 @@ def subscript(base: Any, index: Any) -> object:
     return base[index - 1]
 
 
-_ANY = ".*"
-
-
-@kept(512, longest=10_000)
-def like_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
-    """LIKE's pattern as a regular expression; raises INVALID_FUNCTION_ARGUMENT."""
-    if escape is not None and len(escape) != 1:
-        raise invalid("Escape string must be a single character")
-    made, position = "", 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == escape:
-            position += 1
-            if position >= len(pattern) or pattern[position] not in ("%", "_", escape):
-                raise invalid("Escape character must be followed by '%', '_' or the escape character itself")
-            made += re.escape(pattern[position])
-        else:
-            made += {"%": _ANY, "_": "."}.get(character) or re.escape(character)
-        position += 1
-    # What stands between two % is best found where it comes first: there is nothing to go back to.
-    first, *parts = re.sub(f"({re.escape(_ANY)})+", _ANY, made).split(_ANY)
-    found = "".join(f"(?>.*?{part})" for part in parts[:-1])
-    return re.compile(first + found + (f".*{parts[-1]}" if parts else ""), re.DOTALL)
-
-
 def _like(value: str, pattern: object) -> bool:
     text, escape = pattern if isinstance(pattern, tuple) else (pattern, None)
-    return like_regex(text, escape).fullmatch(value) is not None
+    return like_pattern_of(text, escape).matches(value)
 
 
 def _typed(name: str) -> Function:

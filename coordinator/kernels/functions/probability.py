@@ -12,6 +12,8 @@ from .failures import check, invalid
 from .table import Table, plain
 
 _TINY, _STEPS = 1e-300, 500
+_LARGEST = (1 << 31) - 1
+"""Results are integers."""
 Cdf = Callable[[float], float]
 
 
@@ -56,7 +58,7 @@ def gamma_part(a: float, x: float) -> float:
         for n in range(1, 100_000):
             term *= x / (a + n)
             total += term
-            if abs(term) < abs(total) * 1e-17:
+            if abs(term) < abs(total) * 1e-17 or not math.isfinite(total):
                 break
         return total * front
     b = x + 1 - a
@@ -67,7 +69,7 @@ def gamma_part(a: float, x: float) -> float:
         b += 2
         d, c = 1 / _away(term * d + b), _away(b + term / c)
         result *= d * c
-        if abs(d * c - 1) < 1e-16:
+        if abs(d * c - 1) < 1e-16 or not math.isfinite(result):
             break
     return 1 - front * result
 
@@ -235,8 +237,9 @@ def _inverse_poisson(mean: float, p: float) -> int:
     check(0 <= p < 1, "p must be in the interval [0, 1)")
     check(mean > 0, "lambda must be greater than 0")
     low, high = 0, 1
-    while _poisson(mean, high) < p:
+    while high < _LARGEST and _poisson(mean, high) < p:
         high *= 2
+    high = min(high, _LARGEST)
     while low < high:
         middle = (low + high) // 2
         if _poisson(mean, middle) < p:

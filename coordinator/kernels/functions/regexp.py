@@ -19,9 +19,16 @@ _POSIX = {
 }  # fmt: skip
 
 
+_LONGEST = 100_000
+_MOST_GROUPS = 1000
+_MOST_PARTS = 1 << 23
+"""Of replacements, in all matches together."""
+
+
 @kept(512, longest=10_000)
 def pattern_of(text: str) -> BoundedPattern:
     """The compiled pattern; raises INVALID_FUNCTION_ARGUMENT."""
+    check(len(text) <= _LONGEST, f"Regular expression has {len(text)} characters (at most {_LONGEST})")
     made = _NAMED.sub(r"(?P<\1>", text)
     made = re.sub(r"\\p\{(\w+)\}", lambda m: f"[{_POSIX[m[1]]}]" if m[1] in _POSIX else m[0], made)
     made = made.replace(r"\z", r"\Z").replace(r"\h", r"[ \t]")
@@ -29,11 +36,15 @@ def pattern_of(text: str) -> BoundedPattern:
     flags = "".join(re.findall(r"\(\?([imsx]+)\)", made))
     made = re.sub(r"\(\?[imsx]+\)", "", made)
     try:
-        return BoundedPattern(re.compile((f"(?{flags})" if flags else "") + made))
+        pattern = BoundedPattern(re.compile((f"(?{flags})" if flags else "") + made))
+    except (RecursionError, OverflowError) as error:
+        raise invalid("Regular expression is nested too deeply or repeats too often") from error
     except re.error as error:
         if "missing )" in str(error) or "unbalanced parenthesis" in str(error):
             raise invalid(f"{'end pattern with ' if 'missing' in str(error) else ''}unmatched parenthesis") from error
         raise invalid(f"Invalid regular expression: {text}: {error}") from error
+    check(pattern.groups <= _MOST_GROUPS, f"Regular expression has {pattern.groups} groups (at most {_MOST_GROUPS})")
+    return pattern
 
 
 def _group(pattern: BoundedPattern, group: int) -> int:
@@ -71,10 +82,12 @@ def _replacement(pattern: BoundedPattern, text: str) -> Callable[[Any], str]:
         else:
             parts.append(character)
             position += 1
-    made = 0
+    made = work = 0
 
     def replaced(match: Any) -> str:
-        nonlocal made
+        nonlocal made, work
+        work += len(parts)
+        check(work <= _MOST_PARTS, "Replacement of regexp_replace has too many parts for so many matches")
         found = "".join(p if isinstance(p, str) else (match[p] or "") for p in parts)
         made += len(found)
         check_text(made, "regexp_replace")
@@ -104,14 +117,17 @@ def _replace(text: str, source: str, new: Any = "") -> str | None:
     pattern = pattern_of(source)
     if not callable(new):
         return pattern.sub(_replacement(pattern, new), text)
-    made, position = "", 0
+    made: list[str] = []
+    position = size = 0
     for match in pattern.finditer(text):
         part = new(match.groups())
         if part is None:
             return None
-        made += text[position : match.start()] + part
+        made += text[position : match.start()], part
+        size += len(part)
+        check_text(size, "regexp_replace")
         position = match.end()
-    return made + text[position:]
+    return "".join(made) + text[position:]
 
 
 def _split(text: str, source: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import KernelError
-from .failures import invalid
+from .failures import check, invalid
 
 _LANGUAGES = {
     "ca": "catalan", "da": "danish", "de": "german", "en": "english", "es": "spanish", "eu": "basque", "fi": "finnish",
@@ -14,6 +14,8 @@ _LANGUAGES = {
     "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish",
     "tr": "turkish",
 }  # fmt: skip
+_LONGEST = 10_000
+"""Stemmers copy a word for each of its letters that they change."""
 
 
 @lru_cache(maxsize=32)
@@ -30,4 +32,5 @@ def _stemmer(language: str) -> Any:
 
 def word_stem(word: str, language: str = "en") -> str:
     """The stem of a word in lower case."""
+    check(len(word) <= _LONGEST, f"Word of word_stem has {len(word)} characters (at most {_LONGEST})")
     return str(_stemmer(language).stemWord(word))

@@ -99,34 +99,41 @@ def _split_to_map(text: str, entries: str, pair: str, choose: Any = None) -> dic
 
 
 def _split_to_multimap(text: str, entries: str, pair: str) -> dict[str, tuple[str, ...]]:
-    made: dict[str, tuple[str, ...]] = {}
+    made: dict[str, list[str]] = {}
     for key, value in _pairs(text, entries, pair, ""):
-        made[key] = (*made.get(key, ()), value)
-    return made
+        made.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in made.items()}
+
+
+_MOST_COMPARED = 1 << 30
+
+
+def _nth(text: str, part: str, instance: int) -> int:
+    """Where a part begins for the n-th time, and -1 where it does not; they may overlap."""
+    at, compared = -1, 0
+    for _ in range(instance):
+        at = text.find(part, at + 1)
+        if at < 0:
+            return at
+        compared += len(part)
+        check(compared <= _MOST_COMPARED, "'instance' is too large for so long a substring")
+    return at
 
 
 def _strpos(text: str, part: str, instance: int = 1) -> int:
     check(instance > 0, "'instance' must be a positive number.")
     if part == "":
         return 1
-    at = -1
-    for _ in range(instance):
-        at = text.find(part, at + 1)
-        if at < 0:
-            return 0
-    return at + 1
+    return _nth(text, part, instance) + 1
 
 
 def _strrpos(text: str, part: str, instance: int = 1) -> int:
     check(instance > 0, "'instance' must be a positive number.")
     if part == "":
         return 1
-    at = len(text)
-    for _ in range(instance):
-        at = text.rfind(part, 0, at + len(part) - 1 if at < len(text) else len(text))
-        if at < 0:
-            return 0
-    return at + 1
+    # Python looks from the end in another way, whose time is that of both lengths multiplied.
+    at = _nth(text[::-1], part[::-1], instance)
+    return len(text) - at - len(part) + 1 if at >= 0 else 0
 
 
 # White space of Java, but no-break spaces.
@@ -136,9 +143,21 @@ BLANKS = (
 )
 
 
+_MANY = 64
+
+
+def _trimmed(text: str, cut: set[str], left: bool, right: bool) -> str:
+    """Of many characters, which Python would compare one by one with each of the text."""
+    start = next((i for i, c in enumerate(text) if c not in cut), len(text)) if left else 0
+    kept = next((i for i, c in enumerate(reversed(text)) if c not in cut), len(text)) if right else 0
+    return text[start : max(len(text) - kept, start)]
+
+
 def _trim(left: bool, right: bool) -> Callable[..., object]:
     def trim(text: str, characters: str | None = None) -> str:
         cut = BLANKS if characters is None else characters
+        if len(cut) > _MANY:
+            return _trimmed(text, set(cut), left, right)
         text = text.lstrip(cut) if left and cut else text
         return text.rstrip(cut) if right and cut else text
 
@@ -216,26 +235,25 @@ def _concat(signature: Signature, *parts: Any) -> object:
         return (parts[0].ljust(first.numbers[0]) + parts[1]).rstrip(" ")
     if signature.result.base == "array":
         element = signature.result.arguments[0]
-        joined: tuple[object, ...] = ()
+        joined: list[object] = []
         for part, type_ in zip(parts, signature.arguments, strict=True):
             joined += part if type_.base == "array" and type_.arguments[0] == element else (part,)
-        return joined
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    return whole
+        return tuple(joined)
+    return parts[0][:0].join(parts)
 
 
 def _soundex(text: str) -> str:
     codes = {c: str(d) for d, letters in enumerate(("bfpv", "cgjkqsxz", "dt", "l", "mn", "r"), 1) for c in letters}
     letters = text.lower()
-    if any(not c.isascii() for c in letters):
+    if not letters.isascii() and any(not c.isascii() for c in letters):
         raise invalid(f"The character is not mapped: {next(c for c in text if not c.isascii())} (index=0)")
     letters = "".join(c for c in letters if c.isalpha())
     if not letters:
         return ""
     made, last = letters[0].upper(), codes.get(letters[0], "")
     for letter in letters[1:]:
+        if len(made) > 3:
+            break
         code = codes.get(letter, "")
         if code and code != last:
             made += code

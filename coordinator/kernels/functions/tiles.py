@@ -15,6 +15,8 @@ from .geometry import great_circle, read_shape
 from .table import Table, plain
 
 _X, _ZOOM = 32, 26
+_MOST_BITS = 64
+"""Of a number in a polyline."""
 _MOST_ZOOM, _PIXELS = 23, 256
 _LATITUDE, _LONGITUDE = 85.05112878, 180.0
 _MOST_TILES = 1_000_000
@@ -227,7 +229,7 @@ def _decoded(text: str, precision: int = 5) -> tuple[str, ...]:
     value = shift = 0
     for character in text:
         chunk = ord(character) - 63
-        check(0 <= chunk < 64, "Input is not a valid Google polyline string")
+        check(0 <= chunk < 64 and shift < _MOST_BITS, "Input is not a valid Google polyline string")
         value |= (chunk & 0x1F) << shift
         shift += 5
         if chunk < 0x20:
@@ -243,14 +245,15 @@ def _decoded(text: str, precision: int = 5) -> tuple[str, ...]:
 
 def _encoded(points: tuple[str | None, ...], precision: int = 5) -> str:
     scale = _check_precision(precision)
-    written, before = "", (0, 0)
+    written: list[str] = []
+    before = (0, 0)
     for text in points:
         shape = None if text is None else read_shape(text)
         check(shape is not None and shape.geom_type == "Point", "Polylines are made of points")
         now = tuple(math.floor(c * scale + 0.5) for c in shape.coords[0][:2])  # type: ignore[union-attr]
-        written += "".join(_chunks(new - old) for new, old in zip(now, before, strict=True))
+        written += (_chunks(new - old) for new, old in zip(now, before, strict=True))
         before = now
-    return written
+    return "".join(written)
 
 
 def _chunks(change: int) -> str:

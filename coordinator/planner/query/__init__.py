@@ -12,10 +12,17 @@ from coordinator.sql.tree.queries import Query
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import Column
 from coordinator.vocabulary.source_locations import inherit_locations
-from shared.plan.expressions import Constant
+from shared.errors import ErrorCode
+from shared.plan.expressions import Constant, Variable
 from shared.plan.nodes import OutputNode
+from shared.plan.types import parse_type
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
+
+MAX_COLUMNS = 10_000
+"""Of a result: each page of the protocol describes them all."""
+MAX_FIELDS = 50_000
+"""Of the rows in them, with all other types within types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,8 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
         raise too_deep() from error
     names = tuple(f.name or f"_col{i}" for i, f in enumerate(plan.visible))
     variables = tuple(f.variable for f in plan.visible)
+    if (too_wide := _too_wide(variables)) is not None:
+        raise planner.context.error(tree, too_wide, ErrorCode.NOT_SUPPORTED)
     output = OutputNode(
         id=planner.ids.node(),
         source=unguarded(plan.node, planner.ids.guards),
@@ -57,3 +66,12 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
     return QueryPlan(
         columns, root, tuple(planner.scans.values()), known, planner.distinct_values, tuple(planner.findings.notes)
     )
+
+
+def _too_wide(variables: tuple[Variable, ...]) -> str | None:
+    if len(variables) > MAX_COLUMNS:
+        return f"Query has {len(variables)} columns, and {MAX_COLUMNS} are possible"
+    fields = sum(parse_type(variable.type).length for variable in variables)
+    if fields > MAX_FIELDS:
+        return f"Columns of the query are made of {fields} types, and {MAX_FIELDS} are possible"
+    return None
