@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import fewer_events, files_in_memory, tiers
 
@@ -45,8 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
     # Its handlers run in a child before exec where one has to be forked, and crash there now and then.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
-    # A time limit for an example tells how busy the machine is.
-    settings.register_profile("patient", deadline=None)
+    # A time limit for an example, or for making some, tells how busy the machine is.
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
     config.stash[FILES] = files_in_memory.begin()  # workers of xdist inherit it
     gc.disable()

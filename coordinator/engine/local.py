@@ -28,6 +28,7 @@ from coordinator.values.python_functions import PythonFunction
 
 _BATCH_ROWS = 2048
 """DuckDB's own: rows may be large, and some thousand of them more than the memory there is."""
+_INTERRUPTIONS, _INTERRUPTION_SECONDS = 600, 0.1
 
 
 class Cancellable(Protocol):
@@ -75,7 +76,8 @@ class LocalEngine:
         """The same; ``profile`` is called at the end with what the database measured."""
         execution.check_cancelled()
         cursor = self._cursor(sql) if profile is None else self._profiled(sql)
-        execution.on_cancel(partial(_interrupt, cursor))
+        ended = threading.Event()
+        execution.on_cancel(partial(_interrupt, cursor, ended))
         try:
             for made in inputs:
                 cursor.register(made.name, _rows(made))
@@ -93,6 +95,7 @@ class LocalEngine:
             execution.check_cancelled()
             raise presto_error(error) from error
         finally:
+            ended.set()
             cursor.close()
 
     def open(self) -> None:
@@ -152,6 +155,10 @@ def _next(reader: pa.RecordBatchReader, execution: Cancellable) -> pa.RecordBatc
         return next(reader, None)
 
 
-def _interrupt(cursor: duckdb.DuckDBPyConnection) -> None:
+def _interrupt(cursor: duckdb.DuckDBPyConnection, ended: threading.Event) -> None:
+    """Again and again: DuckDB forgets an interruption that comes before it has begun."""
     with suppress(duckdb.ConnectionException):  # the statement has ended meanwhile
-        cursor.interrupt()
+        for _ in range(_INTERRUPTIONS):
+            cursor.interrupt()
+            if ended.wait(_INTERRUPTION_SECONDS):
+                return

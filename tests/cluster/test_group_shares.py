@@ -95,7 +95,7 @@ def test_a_limit_is_that_of_all_and_everything_is_run(store: ClusterStore, limit
         assert both.most <= limit
         assert sum(both.done.values()) == 60
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_whoever_comes_later_gets_its_fair_part(store: ClusterStore) -> None:
@@ -114,7 +114,7 @@ def test_whoever_comes_later_gets_its_fair_part(store: ClusterStore) -> None:
             first.cancel()
         assert both.most <= 4
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_a_full_queue_is_that_of_all(store: ClusterStore) -> None:
@@ -132,7 +132,7 @@ def test_a_full_queue_is_that_of_all(store: ClusterStore) -> None:
             for task in (holding, *waiting):
                 task.cancel()
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_places_that_an_idle_one_has_are_given_back_before_somebody_is_refused(store: ClusterStore) -> None:
@@ -144,7 +144,7 @@ def test_places_that_an_idle_one_has_are_given_back_before_somebody_is_refused(s
             for task in tasks:
                 task.cancel()
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_slots_of_one_that_is_gone_come_free(store: ClusterStore) -> None:
@@ -168,7 +168,7 @@ def test_slots_of_one_that_is_gone_come_free(store: ClusterStore) -> None:
             assert store.renew("ddddd", 0.1)
             await task
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_of_more_coordinators_than_slots_none_waits_for_good(store: ClusterStore) -> None:
@@ -181,7 +181,7 @@ def test_of_more_coordinators_than_slots_none_waits_for_good(store: ClusterStore
                 task.cancel()
         assert many.most == 1
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_others_get_what_was_taken_back_once_it_is_not_in_force_any_more(store: ClusterStore) -> None:
@@ -212,7 +212,7 @@ def test_an_exchange_that_fails_unexpectedly_is_tried_again() -> None:
         async with SharedSlots(groups, exchange, lambda: 2, 0.02).running():
             await eventually(lambda: groups.roots[0].share == Share(1, 1))
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_without_the_database_everybody_keeps_what_it_has_and_it_heals(store: ClusterStore) -> None:
@@ -236,7 +236,7 @@ def test_without_the_database_everybody_keeps_what_it_has_and_it_heals(store: Cl
             again.cancel()
         assert both.most == 4
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_users_that_nobody_knew_get_a_part_without_the_database(store: ClusterStore) -> None:
@@ -259,7 +259,7 @@ def test_users_that_nobody_knew_get_a_part_without_the_database(store: ClusterSt
                     connection.exec_driver_sql("ALTER TABLE away RENAME TO cluster_group_shares")
             await third
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_a_group_is_not_promised_what_its_sub_group_cannot_use(store: ClusterStore) -> None:
@@ -283,7 +283,7 @@ def test_a_group_is_not_promised_what_its_sub_group_cannot_use(store: ClusterSto
             for task in tasks:
                 task.cancel()
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def test_cpu_limits_are_those_of_all(store: ClusterStore) -> None:
@@ -309,4 +309,4 @@ def test_cpu_limits_are_those_of_all(store: ClusterStore) -> None:
             # Half-way between soft and hard half of the slots are left, for both together.
             await eventually(lambda: first.roots[0].concurrency_limit + second.roots[0].concurrency_limit == 5)
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 200))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,27 @@ def test_cancelling_interrupts() -> None:
         list(LocalEngine().run("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", run))
     assert caught.value.code is ErrorCode.USER_CANCELED
     timer.join()
+
+
+class CancelledBefore(FakeExecution):
+    """Asked to end when the database has looked for the last time, and has not begun."""
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        interrupted = threading.Event()
+        super().on_cancel(lambda: (interrupted.set(), callback())[0])
+        self.cancel()
+        assert interrupted.wait(60)
+        time.sleep(0.05)
+
+
+def test_an_interruption_that_comes_before_the_statement_counts() -> None:
+    with pytest.raises(ProcessionError) as caught:
+        list(
+            LocalEngine().run(
+                "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", CancelledBefore()
+            )
+        )
+    assert caught.value.code is ErrorCode.USER_CANCELED
 
 
 @pytest.mark.slow

@@ -240,7 +240,7 @@ def test_glue_that_is_gone_is_told_soon(lake: GlueLake) -> None:
     with pytest.raises(ProcessionError, match=r"metastore of .* failed: Could not connect") as failure:
         connector.tables("db")
     assert failure.value.code is ErrorCode.HIVE_METASTORE_ERROR
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
 
 
 def test_schemas_names_and_tables_of_others(lake: GlueLake) -> None:

@@ -43,7 +43,7 @@ def test_rows_wait_in_files_once_memory_has_no_room_and_come_back_in_order(start
     with start_server(medium, settings, group=ONE_SLOT, results_folder=tmp_path / "results") as server:
         first = first_page(server, "SELECT medium")
         query = server.dispatcher.registry.get(first["id"])
-        server.wait_for(lambda: query.state.value == "FINISHED", 20)
+        server.wait_for(lambda: query.state.value == "FINISHED")
         space = server.dispatcher.results
         assert space.used("memory") <= 1 << 20
         assert space.used("files") > 15 << 20
@@ -97,7 +97,7 @@ def test_results_that_somebody_removed_fail_the_page_and_nothing_else(start_serv
     with start_server(medium, settings, results_folder=tmp_path / "results") as server:
         page = first_page(server, "SELECT medium")
         query = server.dispatcher.registry.get(page["id"])
-        server.wait_for(lambda: query.state.value == "FINISHED", 20)
+        server.wait_for(lambda: query.state.value == "FINISHED")
         for file in files_in(tmp_path / "results"):
             os.truncate(file, 10)
         response = None
