@@ -81,7 +81,7 @@ def client_field(
     return pa.field(name, client_type(presto_type), nullable, metadata)
 
 
-@kept(512, longest=10_000)
+@kept(512, longest=50_000)
 def client_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """The schema of a statement's result."""
     return pa.schema([client_field(column.name, column.type) for column in columns])

@@ -29,7 +29,7 @@ def _shapely() -> Any:
     return shapely
 
 
-@kept(4096)
+@kept(512, longest=100_000)
 def read_shape(text: str) -> Any:
     """The geometry of a WKT."""
     _check_nesting(_BRACKETS.findall(text), "(", "Geometry")

@@ -177,7 +177,7 @@ def evaluated(expression: list[object], zone: tzinfo) -> object:
     return step(frame)
 
 
-@kept(256, longest=100_000)
+@kept(128, longest=500_000)
 def compiled(text: str) -> Program:
     """The program of a text, compiled once a process."""
     return Program(text)
