@@ -122,7 +122,7 @@ class BoundedPattern:
         made = [None if s is None else encoded.characters(position, byte, *s) for s in found]
         return _Match(encoded.text, made[0] or (position, position), lambda _: made)
 
-    def _asked(self, ask: Callable[[], Any], encoded: _Encoded) -> Any:
+    def _asked(self, ask: Callable[[], pa.Array], encoded: _Encoded) -> pa.Array:
         if self._shape.cost.threads * (1 + self.groups / 8) * encoded.size > _THREADS:
             raise unsupported("Regular expression takes too long over a text of this length")
         try:
