@@ -42,6 +42,7 @@ CALLS = [
     ("regexp_like", A[:200], "(a{1,9})" * 20 + "b"),
     ("regexp_like", A, "(" * 5_000 + "a" + ")*" * 5_000),
     ("regexp_replace", A, "(b)?a", "$1" * 50_000),
+    ("regexp_extract_all", A, "a|" * 8_000),
     ("regexp_split", " " * LONG + "x", r"\s+$"),
     ("strrpos", A, "a" + "b" + "a" * (LONG // 2)),
     ("strpos", A, "a" * (LONG // 2), LONG // 2),

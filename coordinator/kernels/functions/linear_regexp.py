@@ -20,8 +20,8 @@ _STEPS = 10_000_000
 _THREADS = 300_000_000
 """Threads of RE2 times bytes: seconds."""
 _STEEP = 3
-_MOST_MATCHES = 20_000
-"""Of which each is searched for by itself."""
+_MOST_MATCHES, _MOST_COMPILED = 20_000, 2_000_000
+"""Of which each is searched for by itself, and characters of the pattern that RE2 reads anew for each."""
 _MARKS = [chr(code) for code in (*range(1, 9), *range(14, 32))]
 
 
@@ -34,6 +34,7 @@ class BoundedPattern:
         self._shape = shape_of(pattern)
         flags, body = _named(pattern.pattern)
         self._re2 = f"{flags}(?P<g0>{body})"
+        self._most_matches = min(_MOST_MATCHES, _MOST_COMPILED // len(self._re2))
 
     @property
     def is_steep(self) -> bool:
@@ -88,7 +89,7 @@ class BoundedPattern:
                 found = self._pattern.fullmatch(encoded.text, position, end)
                 if found is not None:
                     return [found.span(i) if found[i] is not None else None for i in range(self.groups + 1)]
-            if number > 2 * _MOST_MATCHES or (self._shape.looks_back and number > 1):
+            if number > 2 * self._most_matches or (self._shape.looks_back and number > 1):
                 raise self._refused()
             again = self._first(encoded, *((0, 0) if number == 1 else (position, byte)))
             if again is None:
@@ -100,7 +101,7 @@ class BoundedPattern:
     def _one_by_one(self, text: str) -> Iterator[_Match]:
         encoded = _Encoded(text)
         position = byte = 0
-        for _ in range(_MOST_MATCHES):
+        for _ in range(self._most_matches):
             found = self._first(encoded, position, byte)
             if found is None:
                 return
@@ -122,7 +123,7 @@ class BoundedPattern:
         made = [None if s is None else encoded.characters(position, byte, *s) for s in found]
         return _Match(encoded.text, made[0] or (position, position), lambda _: made)
 
-    def _asked(self, ask: Callable[[], Any], encoded: _Encoded) -> Any:
+    def _asked(self, ask: Callable[[], pa.Array], encoded: _Encoded) -> pa.Array:
         if self._shape.cost.threads * (1 + self.groups / 8) * encoded.size > _THREADS:
             raise unsupported("Regular expression takes too long over a text of this length")
         try:

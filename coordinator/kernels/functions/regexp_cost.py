@@ -12,6 +12,8 @@ from re import _constants as ops  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+_Value = Any
+"""What Python's own reader of patterns gives, of which nothing is declared."""
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _ASIDE = (ops.ASSERT, ops.ASSERT_NOT, ops.ATOMIC_GROUP)
 """Parts that are left for good when they matched."""
@@ -65,20 +67,20 @@ def shape_of(pattern: re.Pattern[str]) -> Shape:
     return Shape(_sequence(tree, False), _width(tree), anchored, looks_back, asserts, tree.getwidth()[0] > 0)
 
 
-def _width(tree: Any) -> int:
+def _width(tree: _Value) -> int:
     """What stands behind the literal text that a pattern begins with, which is found quickly."""
     begun = next((i for i, (code, _) in enumerate(tree) if code is not ops.LITERAL), len(tree))
     return sum(_characters(code, value) for code, value in tree[begun:])
 
 
-def _characters(code: object, value: Any) -> int:
+def _characters(code: object, value: _Value) -> int:
     inner = sum(_characters(*each) for part in _parts(code, value) for each in part)
     if code in _REPEATS:
         return int(min(max(value[0], 1) * max(inner, 1), 1 << 40))
     return max(inner, 1)
 
 
-def _sequence(tree: Any, may_fail: bool) -> Cost:
+def _sequence(tree: _Value, may_fail: bool) -> Cost:
     ways, degree, wild, letters, aside = 1.0, 0, 0.0, 0.0, Cost()
     for code, value in reversed(list(tree)):
         cost = _part(code, value, may_fail)
@@ -91,7 +93,7 @@ def _sequence(tree: Any, may_fail: bool) -> Cost:
     return Cost(min(ways * aside.ways, _SURELY), degree + aside.degree, wild, letters)
 
 
-def _part(code: object, value: Any, may_fail: bool) -> Cost:
+def _part(code: object, value: _Value, may_fail: bool) -> Cost:
     if code in _REPEATS:
         return _repeated(code, value, may_fail)
     if code in (ops.GROUPREF, ops.GROUPREF_EXISTS):
@@ -106,7 +108,7 @@ def _part(code: object, value: Any, may_fail: bool) -> Cost:
     return inner[0] if inner else Cost(wild=1)
 
 
-def _repeated(code: object, value: Any, may_fail: bool) -> Cost:
+def _repeated(code: object, value: _Value, may_fail: bool) -> Cost:
     least, most, body = value
     may_fail = may_fail and code is not ops.POSSESSIVE_REPEAT
     ways, degree, wild, letters = _sequence(body, may_fail or least > 1)
@@ -123,7 +125,7 @@ def _repeated(code: object, value: Any, may_fail: bool) -> Cost:
     return Cost(total, degree * most, threads)
 
 
-def _may_fail(code: object, value: Any) -> bool:
+def _may_fail(code: object, value: _Value) -> bool:
     if code in _REPEATS and value[0] == 0:
         return False
     if code is ops.SUBPATTERN or code is ops.ATOMIC_GROUP or code in _REPEATS:
@@ -133,7 +135,7 @@ def _may_fail(code: object, value: Any) -> bool:
     return True
 
 
-def _looks(tree: Any) -> tuple[bool, bool]:
+def _looks(tree: _Value) -> tuple[bool, bool]:
     """Whether it looks at what was before, and whether it looks at what is beside a match at all."""
     back = beside = False
     for code, value in tree:
@@ -146,7 +148,7 @@ def _looks(tree: Any) -> tuple[bool, bool]:
     return back, beside
 
 
-def _parts(code: object, value: Any) -> list[Any]:
+def _parts(code: object, value: _Value) -> list[_Value]:
     """The patterns inside a step of a pattern."""
     if code is ops.BRANCH:
         return list(value[1])
