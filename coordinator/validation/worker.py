@@ -60,6 +60,8 @@ _NICENESS = 2
 """Below the server's process: where cores are short, planning waits for its event loop."""
 
 
+_MOST_BYTES = 64 << 20
+"""Of an answer, which the coordinator reads in one piece while others wait: a second, on a slow machine."""
 _GARBAGE_AFTER = 10_000
 """Objects; a plan has thousands, hardly any in circles, and looking for those after every 700 takes 6 % of planning."""
 
@@ -190,6 +192,9 @@ def _write(stream: BinaryIO, answer: object) -> None:
     except Exception as error:  # pickling runs code of whoever made the plan
         _LOG.exception("A plan cannot be sent to the coordinator")
         body = pickled(_portable(error))
+    if len(body) > _MOST_BYTES:
+        message = f"The plan of the statement takes {len(body)} bytes, and {_MOST_BYTES} are possible"
+        body = pickled(ProcessionError(ErrorCode.EXCEEDED_PLAN_NODE_LIMIT, message))
     try:
         stream.write(LENGTH.pack(len(body)) + body)
         stream.flush()

@@ -222,6 +222,10 @@ async def test_large_plans_arrive_whole(make_pool: MakePool, session: Session) -
     async with make_pool() as pool:
         assert len(row(await pool.plan("bytes 8000000", session))[0]) == 8_000_000
         assert len(row(await pool.plan("x" * 2_000_000, session))[0]) == 2_000_000
+        with pytest.raises(ProcessionError, match="bytes, and 67108864 are possible") as caught:
+            await pool.plan("bytes 80000000", session)
+        assert caught.value.code is ErrorCode.EXCEEDED_PLAN_NODE_LIMIT
+        assert pool.stats().crashed == 0
 
 
 async def test_a_factory_that_fails_stops_the_start(make_pool: MakePool, tmp_path: Path) -> None:

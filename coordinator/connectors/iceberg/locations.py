@@ -20,6 +20,8 @@ LOCATION_PROPERTIES = frozenset(
 )
 """Properties of a table that name folders."""
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
+_LONGEST = 4096
+"""Characters, as of a path on Linux; keys of object stores are shorter."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
 
@@ -42,7 +44,9 @@ def check_location(settings: IcebergSettings, location: str, *own: str | None) -
     ``own`` are folders that the catalog itself told: of the table that is meant, of its schema.
     """
     if not is_plain(location):
-        raise ProcessionError(ErrorCode.PERMISSION_DENIED, f"Access Denied: Location {location!r} is not a plain one")
+        raise ProcessionError(
+            ErrorCode.PERMISSION_DENIED, f"Access Denied: Location {location[:1000]!r} is not a plain one"
+        )
     if not is_allowed(settings, location, *own):
         message = (
             f"Access Denied: Location {location} is outside of catalog {settings.catalog}: it must be inside the "
@@ -131,7 +135,7 @@ def _places(settings: IcebergSettings, own: Iterable[str | None]) -> Iterable[_P
 
 def _place(location: str) -> _Place | None:
     """None for what different readers would take for different places."""
-    if not location or location != location.strip() or _CONTROL.search(location):
+    if not location or len(location) > _LONGEST or location != location.strip() or _CONTROL.search(location):
         return None
     found = _URI.fullmatch(location)
     scheme, authority, path = ("file", "", location) if found is None else (found[1].lower(), found[2] or "", found[3])

@@ -7,6 +7,7 @@ Presto's own Iceberg connector keeps its JSON of the whole definition under ``pr
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -54,7 +55,16 @@ def presto_definition(view: ViewMetadata) -> str:
     return json.dumps({name: value for name, value in said.items() if value is not None})
 
 
+_OPENING = re.compile(r"(ROW\s*+\(|\[)|([(])|[)\]]", re.IGNORECASE)
+_DEEPEST = 8
+"""Arrays and rows in each other: sqlglot takes twice the time for each of them."""
+_LONGEST = 200_000
+"""Characters; some tenths of a second."""
+
+
 def _spark_text(definition: str) -> str | None:
+    if len(definition) > _LONGEST or _constructors_in_each_other(definition) > _DEEPEST:
+        return None
     try:
         translated = sqlglot.transpile(
             definition, read="presto", write="spark", unsupported_level=sqlglot.ErrorLevel.RAISE
@@ -62,6 +72,20 @@ def _spark_text(definition: str) -> str | None:
     except (SqlglotError, RecursionError):
         return None
     return translated[0] if len(translated) == 1 else None
+
+
+def _constructors_in_each_other(definition: str) -> int:
+    """At least as many as there are."""
+    open_ones: list[bool] = []
+    depth = most = 0
+    for found in _OPENING.finditer(definition):
+        if found[1] or found[2]:
+            open_ones.append(found[1] is not None)
+            depth += open_ones[-1]
+            most = max(most, depth)
+        elif open_ones:
+            depth -= open_ones.pop()
+    return most
 
 
 def read_view(
