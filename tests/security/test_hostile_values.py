@@ -10,8 +10,6 @@ from time import thread_time
 
 import pytest
 
-from benchmarks.fuzz import growth
-from benchmarks.fuzz.growth import Case, Child, cases
 from coordinator.analyzer.literals import parse_interval
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.bounds import watched
@@ -25,8 +23,8 @@ from coordinator.unparser.patterns_on_spark import may_take_for_ever, steady_lik
 from shared.plan.types import parse_type
 
 LONG = 200_000
-QUICK = 2.0
-"""Seconds of CPU time; what is quadratic takes minutes."""
+QUICK = 20.0
+"""Seconds of CPU time, of which each takes less than one; what is quadratic takes minutes."""
 A = "a" * LONG
 KHYPERLOGLOG = KHyperLogLog(1, 256, {}).to_bytes()
 CALLS = [
@@ -139,21 +137,3 @@ def test_only_patterns_that_are_quick_stay_with_java() -> None:
         assert may_take_for_ever(pattern), pattern
     for pattern in (r"\d+-\d+", "^foo|bar$", r"[a-z]+@[a-z]+\.com", r"(\w+) (\w+)", "a{2,5}b", r"^\s+|\s+$"):
         assert not may_take_for_ever(pattern), pattern
-
-
-def test_the_search_for_steep_functions_finds_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver ``python -m benchmarks.fuzz.growth``, over some functions and over one that is quadratic."""
-    names = ("split_part", "url_extract_host", "date_parse")
-    few = random.Random(1).sample(list(cases(names, random.Random(1), 0)), 60)
-    monkeypatch.setattr(growth, "PATIENCE", 60.0)
-    child = Child()
-    # What is steep is so each time; on a busy machine others use the processor's caches now and then.
-    assert [case for case in few if all(child.asked(case) is not None for _ in range(4))] == []
-    child.close()
-    slow = LIBRARY["reverse"]._replace(call=lambda text: sum(len(text[i:]) for i in range(len(text) // 4)))
-    monkeypatch.setitem(LIBRARY, "reverse", slow)
-    child = Child()
-    found = child.asked(Case("reverse", "varchar", ("varchar",), ("letters",)))
-    child.close()
-    assert found is not None
-    assert found["wrong"] in ("steep", "hangs")

@@ -382,7 +382,7 @@ async def test_the_last_planner_is_not_taken_by_a_long_text(
     starts, long = tmp_path / "starts", " " * 200
     other, third = replace(session, user="other"), replace(session, user="third")
     factory = Obedient(starts, slow_after=2)
-    async with make_pool(size=2, long_text=100, timeout_seconds=1.5, factory=factory) as pool:
+    async with make_pool(size=2, long_text=100, timeout_seconds=4.0, factory=factory) as pool:
         heavy = [asyncio.create_task(pool.plan(f"sleep 3600{long}", of)) for of in (session, other)]
         await until(lambda: pool.stats().timed_out == 1)
         for _ in range(10):
@@ -404,7 +404,7 @@ async def test_long_texts_are_planned_by_the_last_planner_when_no_other_comes(
 
     long, other = " " * 200, replace(session, user="other")
     factory = Obedient(tmp_path / "starts", fail_after=2)
-    async with make_pool(size=2, long_text=100, timeout_seconds=1.5, factory=factory) as pool:
+    async with make_pool(size=2, long_text=100, timeout_seconds=4.0, factory=factory) as pool:
         with pytest.raises(ProcessionError, match="exceeded the timeout"):
             await pool.plan(f"sleep 3600{long}", session)
         assert row(await asyncio.wait_for(pool.plan(f"quick{long}", other), 60))[0] == f"quick{long}"
