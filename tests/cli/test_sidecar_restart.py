@@ -13,6 +13,8 @@ import httpx
 import psutil
 import pytest
 
+from tests.processes import command_of
+
 pytestmark = pytest.mark.slow
 
 
@@ -20,7 +22,7 @@ def sidecar_of(pid: int) -> psutil.Process:
     """The sidecar itself, below its guard."""
     for child in psutil.Process(pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it may end meanwhile
-            command = child.cmdline()
+            command = command_of(child)
             if "sidecar" in command and "--port" in command and not any(part.endswith("guard.py") for part in command):
                 return child
     raise AssertionError("no sidecar")

@@ -23,6 +23,7 @@ from benchmarks.chaos.harm import Harm
 from benchmarks.chaos.ledger import Verdict
 from benchmarks.chaos.rounds import Round, Stage, play
 from tests.e2e.service import Service, checksum, start_service, write_etc
+from tests.processes import command_of
 from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -98,7 +99,7 @@ def running_query(service: Service) -> str:
 def spark_of(service: Service) -> psutil.Process:
     """Its Spark, which is not the only JVM: another may make the archive of classes."""
     running = (child for child in family(service.process.pid) if child.name() == "java")
-    return next(child for child in running if any("SparkConnectServer" in part for part in child.cmdline()))
+    return next(child for child in running if any("SparkConnectServer" in part for part in command_of(child)))
 
 
 def family(process_id: int) -> list[psutil.Process]:
@@ -370,7 +371,7 @@ def test_a_round_of_chaos(harmed: Service, tmp_path: Path, this: Round) -> None:
 
 def test_without_sidecar_a_statement_is_refused_before_it_runs(harmed: Service) -> None:
     table = harmed.create("unguarded", [wide(i, rows=100) for i in range(6)])
-    guard = next(child for child in family(harmed.process.pid) if "sidecar" in " ".join(child.cmdline()))
+    guard = next(child for child in family(harmed.process.pid) if "sidecar" in " ".join(command_of(child)))
     guard.kill()
     with pytest.raises(prestodb.exceptions.PrestoQueryError) as refused:
         harmed.execute(CALL.format("unguarded"))

@@ -27,6 +27,7 @@ from coordinator.kernels.tasks import Input, Output, WriteTask
 from shared.errors import ErrorCode, ProcessionError
 from tests.engine_local.dying import killed_at_work
 from tests.execution import FakeExecution
+from tests.processes import command_of
 
 pytestmark = pytest.mark.slow
 
@@ -150,7 +151,7 @@ def test_cancelling_ends_the_statement_at_once_and_the_next_one_runs(engine: Emb
 
 def test_a_process_that_dies_costs_one_statement(engine: EmbeddedEngine) -> None:
     assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
-    forking = [p for p in psutil.Process().children() if "nursery" in p.cmdline()]
+    forking = [p for p in psutil.Process().children() if "nursery" in command_of(p)]
     (child,) = [p for parent in forking for p in parent.children() if p.name() == "sql-embedded"]
     threading.Thread(target=killed_at_work, args=(child,)).start()
     with pytest.raises(ProcessionError) as raised:

@@ -22,6 +22,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.engine_local.dying import killed_at_work
 from tests.execution import FakeExecution
+from tests.processes import command_of
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def rows(engine: LocalProcesses, sql: str, execution: Any = None, *inputs: Local
 
 def children() -> list[psutil.Process]:
     """Of our own, not those of services that other tests share."""
-    forking = [p for p in psutil.Process().children() if "nursery" in p.cmdline()]
+    forking = [p for p in psutil.Process().children() if "nursery" in command_of(p)]
     return [p for parent in forking for p in parent.children() if p.name() == "sql-local"]
 
 

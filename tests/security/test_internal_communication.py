@@ -27,6 +27,7 @@ from sidecar.app import create_app
 from sidecar.settings import SidecarSettings
 from tests.certificates import authority
 from tests.e2e.service import Service
+from tests.processes import command_of, environment_of
 
 pytestmark = pytest.mark.slow
 
@@ -153,7 +154,7 @@ def test_the_sidecar_of_up_answers_its_coordinator_alone(quiet_service: Service)
     [sidecar] = [
         child
         for child in psutil.Process(quiet_service.process.pid).children(recursive=True)
-        if "sidecar" in (command := child.cmdline()) and not any(part.endswith("guard.py") for part in command)
+        if "sidecar" in (command := command_of(child)) and not any(part.endswith("guard.py") for part in command)
     ]
     command = sidecar.cmdline()
     url = "http://127.0.0.1:" + command[command.index("--port") + 1]
@@ -167,8 +168,8 @@ def test_the_sidecar_of_up_answers_its_coordinator_alone(quiet_service: Service)
     assert len(secret) >= 32
     assert secret not in " ".join(command)
     for process in psutil.Process(quiet_service.process.pid).children(recursive=True):
-        known = process.environ().get(SECRET_VARIABLE)
-        assert known is None or "sidecar" in process.cmdline()
+        known = environment_of(process).get(SECRET_VARIABLE)
+        assert known is None or "sidecar" in command_of(process)
     kept = [file for file in quiet_service.data_dir.rglob("*") if file.is_file()]
     assert not any(secret.encode() in file.read_bytes() for file in kept)
     assert os.environ.get(SECRET_VARIABLE) is None

@@ -28,6 +28,7 @@ from sidecar.app import create_app
 from sidecar.messages import CrashRequest, Format, PlanRequest
 from sidecar.pool import BusyError, CrashedError, DeadlineError, Pool
 from sidecar.settings import SidecarSettings
+from tests.processes import command_of
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -397,7 +398,7 @@ async def test_stop_ends_every_process() -> None:
 async def test_a_stop_in_the_middle_of_a_start_or_of_an_end_leaves_no_process(pause: float) -> None:
     def converters() -> list[int]:
         alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
-        return [child.pid for child in alive if "sidecar.velox.worker" in " ".join(child.cmdline())]
+        return [child.pid for child in alive if "sidecar.velox.worker" in " ".join(command_of(child))]
 
     pool = Pool(2)
     pool.start()
