@@ -42,8 +42,8 @@ _OF_CATALOG = re.compile(
     r"\b(?:CREATE|ALTER)(?:\s++|/\*.{0,200}?\*/|--[^\n]{0,200}\n){1,9}CATALOG\b", re.IGNORECASE | re.DOTALL
 )
 _MADE_OF = (re.compile(r"\bUSING\b", re.IGNORECASE), re.compile(r"\bPROPERTIES\b", re.IGNORECASE))
-_NEAR = 1000
-"""Characters between these words."""
+_NEAR = 1010
+"""Characters between these words, the later one included."""
 _LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)([^\s/@'\"]{1,500}+)(?=@)")
 _URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)([^&;\s'\"]+)", re.IGNORECASE)
 _LEAST_LENGTH = 4

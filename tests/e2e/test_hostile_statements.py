@@ -42,7 +42,7 @@ HOSTILE = {
 
 def outcome(url: str, sql: str, user: str) -> str | None:
     """The name of the statement's error, None for success; raises what HTTP does."""
-    with httpx.Client(timeout=60) as client:
+    with httpx.Client(timeout=120) as client:
         answer = client.post(f"{url}/v1/statement", content=sql, headers={"X-Presto-User": user})
         while True:
             assert answer.status_code == 200, answer.text[:200]
@@ -81,5 +81,5 @@ def test_others_are_served(whole_service: Service, name: str) -> None:
     with somebody_else(whole_service.url) as taken:
         found = outcome(whole_service.url, sql, "mallory")
     assert taken
-    assert max(taken) < 30  # under a second on a quiet machine; before, for ever
+    assert max(taken) < 60  # under a second on a quiet machine; before, for ever
     assert found == error

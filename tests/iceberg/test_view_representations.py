@@ -25,3 +25,15 @@ def test_views_that_nest_are_kept(before: str, after: str, in_spark: str) -> Non
     texts = kept(deep)
     assert texts[TRINO] == deep
     assert (SPARK in texts) == (before in ("abs(", "("))
+
+
+@pytest.mark.parametrize("aside", ["']', ", '"]", ', "/* ] */ ", "-- ]\n", "')' , "])
+@pytest.mark.parametrize("before", ["ARRAY[", "ROW(", "ROW /* ( */ (", "row\n("])
+def test_what_stands_in_texts_closes_nothing(before: str, aside: str) -> None:
+    after = "]" if before.endswith("[") else ")"
+    assert SPARK not in kept(f"SELECT {(before + aside) * 40}1{after * 40} x")
+
+
+def test_a_column_may_be_called_row() -> None:
+    assert SPARK not in kept(f"SELECT row, {'ARRAY[' * 40}1{']' * 40}, (1) FROM (VALUES 1) t(row)")
+    assert SPARK in kept("SELECT row, ARRAY[1], (1) FROM (VALUES 1) t(row)")

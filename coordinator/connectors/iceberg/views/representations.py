@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg.materialized.stored import (
     security_of,
 )
 from coordinator.connectors.iceberg.types import presto_type
+from coordinator.sql.blanks import BLANKS
 from shared.spi.connector import ViewColumn, ViewMetadata
 
 PRESTO, TRINO, SPARK = "presto", "trino", "spark"
@@ -55,7 +56,9 @@ def presto_definition(view: ViewMetadata) -> str:
     return json.dumps({name: value for name, value in said.items() if value is not None})
 
 
-_OPENING = re.compile(r"(ROW\s*+\(|\[)|([(])|[)\]]", re.IGNORECASE)
+_OPENING = re.compile(
+    rf"'[^']*+'|\"[^\"]*+\"|--[^\n]*+|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|(\bROW{BLANKS}\(|\[)|(\()|([)\]])", re.IGNORECASE
+)
 _DEEPEST = 8
 """Arrays and rows in each other: sqlglot takes twice the time for each of them."""
 _LONGEST = 200_000
@@ -75,7 +78,7 @@ def _spark_text(definition: str) -> str | None:
 
 
 def _constructors_in_each_other(definition: str) -> int:
-    """At least as many as there are."""
+    """In a text that our parser takes: what stands in literals, quoted names and comments does not count."""
     open_ones: list[bool] = []
     depth = most = 0
     for found in _OPENING.finditer(definition):
@@ -83,7 +86,7 @@ def _constructors_in_each_other(definition: str) -> int:
             open_ones.append(found[1] is not None)
             depth += open_ones[-1]
             most = max(most, depth)
-        elif open_ones:
+        elif found[3] and open_ones:
             depth -= open_ones.pop()
     return most
 
