@@ -1,5 +1,5 @@
 # Everything that a person or CI runs. `make` alone lists it.
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+PYTHON ?= $(shell tools/choose_python.sh)
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
