@@ -85,7 +85,7 @@ class _Canonical:
     def call(self, value: Call | SpecialForm) -> tuple[object, ...]:
         arguments = value.arguments
         if _only_types_matter(value) and not all(isinstance(argument, Constant) for argument in arguments):
-            formed: list[Any] = [self._argument(argument) for argument in arguments]
+            formed: list[object] = [self._argument(argument) for argument in arguments]
         else:
             formed = self.many(arguments)
         if isinstance(value, Call):
