@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+import random
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,16 +34,18 @@ from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
-from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows, WriteRows
 from coordinator.vocabulary.trace_context import begin_tracing, trace_of
 from coordinator.vocabulary.traced_calls import TracedCall, TracedCalls, collecting
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
 
 _log = structlog.get_logger(__name__)
 _WRITES_OF_A_SWEEP = 16
 """Pages that one sweep writes to files, one after another on a thread: the next sweep waits for them."""
+_MOST_RACES = 3
+_RACE_SECONDS = (0.1, 0.3)
 
 
 class Dispatcher:
@@ -221,10 +224,7 @@ class Dispatcher:
             return
         self._unpolled.discard(query)
         self.totals.started()
-        task = asyncio.create_task(self._run(query), name=f"query-{query.id}")
-        self._tasks[query.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
-        query.on_done(lambda _: _cancel_from_outside(task))
+        self._begin(query, self._run(query))
 
     def delivery(self, query: Query) -> Delivery:
         """The conversation about ``query``."""
@@ -248,17 +248,24 @@ class Dispatcher:
         return again
 
     async def _run(self, query: Query) -> None:
-        """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
+        """Until the engine's thread has begun."""
         trace = begin_tracing(query.id, query.session.traceparent)
         if self._traced and trace.sampled:
             query.calls = TracedCalls()
+        await self._guarded(query, self._planned_and_run(query))
+
+    async def _planned_and_run(self, query: Query) -> None:
+        planned = await self._plan(query) if self._eager(query) else None
+        await self._queue(query, planned)
+        if planned is None or await self._stale(query, planned):
+            query.transition(QueryState.PLANNING)
+            planned = await self._plan(query)
+        self._execute(query, planned)
+
+    async def _guarded(self, query: Query, work: Coroutine[None, None, None]) -> None:
+        """Whatever goes wrong becomes the query's error."""
         try:
-            planned = await self._plan(query) if self._eager(query) else None
-            await self._queue(query, planned)
-            if planned is None or await self._stale(query, planned):
-                query.transition(QueryState.PLANNING)
-                planned = await self._plan(query)
-            self._execute(query, planned)
+            await work
         except asyncio.CancelledError:
             # The query has ended (cancelled, killed, abandoned), or the server stops.
             query.cancel()
@@ -321,7 +328,8 @@ class Dispatcher:
 
     def _execute(self, query: Query, planned: PlannedStatement) -> None:
         query.timeline.start("dispatch")
-        query.transition(QueryState.STARTING)
+        if query.state not in (QueryState.STARTING, QueryState.RUNNING):  # as it is where it runs again
+            query.transition(QueryState.STARTING)
 
         def started() -> None:
             if query.state is QueryState.STARTING:
@@ -333,7 +341,10 @@ class Dispatcher:
             if query.state.done:
                 return
             if error is not None:
-                query.fail(error)
+                if lost_race(planned, error) and query.runs_again < _MOST_RACES:
+                    self._race_again(query, error)
+                else:
+                    query.fail(error)
                 return
             query.timeline.start("deliver")
             query.transition(QueryState.FINISHING)
@@ -349,10 +360,37 @@ class Dispatcher:
             ended=ended,
         )
 
+    def _race_again(self, query: Query, lost: ProcessionError) -> None:
+        """Plan a change of rows over the tables as they are now, and run it."""
+        query.runs_again += 1
+        _log.warning("statement runs again", query_id=query.id, reason=lost.message)
+
+        async def again() -> None:
+            await asyncio.sleep(random.uniform(*_RACE_SECONDS))  # noqa: S311 - so that writers fall out of step
+            self._execute(query, await self._plan(query))
+
+        self._begin(query, self._guarded(query, again()))
+
+    def _begin(self, query: Query, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work, name=f"query-{query.id}")
+        self._tasks[query.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
+        query.on_done(lambda _: _cancel_from_outside(task))
+
     async def drained(self, poll_interval: float = 0.05) -> None:
         """Return once no query runs and no rows wait for a client."""
         while self.registry.active() or self.segments.wanted:
             await asyncio.sleep(poll_interval)
+
+
+def lost_race(planned: PlannedStatement, error: ProcessionError) -> bool:
+    """Whether a change of rows met another commit and changed nothing, so that it may be planned anew.
+
+    Spark's own reads their table again by themselves (``iceberg.write-conflict-retries``).
+    """
+    work = planned.work
+    own = isinstance(work, WriteRows) and work.rows is not None and work.write.kind != "INSERT"
+    return own and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
 
 
 def _note_calls(query: Query, calls: Iterable[object]) -> None:

@@ -6,14 +6,17 @@ The same statements in DuckDB over the same rows are the oracle; what is in the 
 from __future__ import annotations
 
 import datetime
+import threading
 import uuid
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import duckdb
+import prestodb
 import pyarrow as pa
 import pytest
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform
 
@@ -209,3 +212,38 @@ def test_buckets_and_an_old_spec(service: Service) -> None:
     assert [row["id"] for row in rows] == list(range(10, 101))
     assert {row["s"] for row in rows if row["id"] <= 50} == {"new"}
     assert service.execute(f"SELECT count(*) FROM {name} WHERE id = 40") == [[1]]
+
+
+def test_statements_that_lose_to_others_run_again(service: Service) -> None:
+    """Appends come all the time, and each is a conflict of an update that read before it."""
+    table = make(service, "changed_beside", 2)
+    over = threading.Event()
+    appended = [0]
+
+    def append() -> None:
+        while not over.is_set():
+            row = {"id": 1000 + appended[0], "p": 9, "s": "new", "d": Decimal(0), "tod": datetime.time(5)}
+            try:
+                service.lake().load_table("db.changed_beside").append(pa.Table.from_pylist([row], schema=SCHEMA))
+                appended[0] += 1
+            except CommitFailedException:
+                pass
+            over.wait(0.4)
+
+    thread = threading.Thread(target=append)
+    thread.start()
+    name, landed = "iceberg.db.changed_beside", 0
+    try:
+        for number in range(1, 13):
+            try:
+                assert service.execute(f"UPDATE {name} SET s = s || '!' WHERE id = {number}") == [[1]]
+                landed += 1
+            except prestodb.exceptions.PrestoQueryError as lost:
+                assert lost.error_name == "TRANSACTION_CONFLICT"
+    finally:
+        over.set()
+        thread.join()
+    rows = content(table)
+    assert [row["id"] for row in rows] == [*range(1, 101), *range(1000, 1000 + appended[0])]
+    assert sum(row["s"].endswith("!") for row in rows) == landed
+    assert landed >= 8
