@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
+from coordinator.dispatch.races import MOST_RACES, lost_race, pause_seconds
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.replays import Replays
 from coordinator.dispatch.result_space import ResultSpace, return_memory
@@ -34,18 +34,16 @@ from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
-from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows, WriteRows
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from coordinator.vocabulary.trace_context import begin_tracing, trace_of
 from coordinator.vocabulary.traced_calls import TracedCall, TracedCalls, collecting
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
 
 _log = structlog.get_logger(__name__)
 _WRITES_OF_A_SWEEP = 16
 """Pages that one sweep writes to files, one after another on a thread: the next sweep waits for them."""
-_MOST_RACES = 3
-_RACE_SECONDS = (0.1, 0.3)
 
 
 class Dispatcher:
@@ -341,7 +339,7 @@ class Dispatcher:
             if query.state.done:
                 return
             if error is not None:
-                if lost_race(planned, error) and query.runs_again < _MOST_RACES:
+                if lost_race(planned, error) and query.runs_again < MOST_RACES:
                     self._race_again(query, error)
                 else:
                     query.fail(error)
@@ -366,7 +364,7 @@ class Dispatcher:
         _log.warning("statement runs again", query_id=query.id, reason=lost.message)
 
         async def again() -> None:
-            await asyncio.sleep(random.uniform(*_RACE_SECONDS))  # noqa: S311 - so that writers fall out of step
+            await asyncio.sleep(pause_seconds())
             self._execute(query, await self._plan(query))
 
         self._begin(query, self._guarded(query, again()))
@@ -381,16 +379,6 @@ class Dispatcher:
         """Return once no query runs and no rows wait for a client."""
         while self.registry.active() or self.segments.wanted:
             await asyncio.sleep(poll_interval)
-
-
-def lost_race(planned: PlannedStatement, error: ProcessionError) -> bool:
-    """Whether a change of rows met another commit and changed nothing, so that it may be planned anew.
-
-    Spark's own reads their table again by themselves (``iceberg.write-conflict-retries``).
-    """
-    work = planned.work
-    own = isinstance(work, WriteRows) and work.rows is not None and work.write.kind != "INSERT"
-    return own and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
 
 
 def _note_calls(query: Query, calls: Iterable[object]) -> None:
