@@ -93,7 +93,10 @@ class _Changed:
 
     def by_file(self) -> dict[str, Positions]:
         """Sorted positions. Raises MERGE_TARGET_ROW_MULTIPLE_MATCHES for a row of which two things are to become."""
-        found = {path: np.unique(np.concatenate(parts)) for path, parts in self.positions.items()}
+        found = {}
+        while self.positions:  # which is done with: there may be 8 bytes for each of millions of rows
+            path, parts = self.positions.popitem()
+            found[path] = np.unique(np.concatenate(parts))
         if self.kind != "DELETE" and sum(map(len, found.values())) != self.gone:
             message = "One MERGE target table row matched more than one source row"
             raise ProcessionError(ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES, message)
@@ -124,12 +127,13 @@ def change_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Row
         new = changed.new_rows(batches, width)
         files = list(written_files(table, new, write_id, context, lineage=_has_lineage(table)))
         context.procedure.check_cancelled()
+        places = changed.by_file()
         if changed.rows:
             storage = storage_of(table, catalog.settings.storage)
-            delta = _delta(table, base, changed.by_file(), files, write, write_id, storage)
+            delta = _delta(table, base, places, files, write, write_id, storage)
             context.procedure.check_cancelled()
             _commit(place, delta, context.query_id, outcome)
-    return sum(len(each) for each in changed.by_file().values()) if write.kind == "DELETE" else changed.rows
+    return sum(map(len, places.values())) if write.kind == "DELETE" else changed.rows
 
 
 def _has_lineage(table: Table) -> bool:
