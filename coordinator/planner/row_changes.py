@@ -174,6 +174,8 @@ def scan_target(
         refuse_view(name, location, planner.catalogs, _OF_VIEWS[what])
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {name} does not exist")
     writable(connector, what)
+    for place in (FILE, ROW_ID, LINEAGE):  # no column of a subquery is called so
+        planner.ids.names.used.setdefault(place.name, 0)
     relation = (alias,) if alias is not None else (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
     for column in table.columns:

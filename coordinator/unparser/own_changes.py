@@ -18,7 +18,9 @@ from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import work_of
 from coordinator.unparser.engine_choice import EngineLimits
 from coordinator.unparser.scans import RelationOf
+from coordinator.unparser.stored_json import holds_json
 from coordinator.vocabulary.planned_statement import Column, WriteRows
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, SpecialForm, Variable, type_of
 from shared.plan.nodes import (
     Assignments,
@@ -33,8 +35,9 @@ from shared.plan.nodes import (
 from shared.plan.traversal import output_variables, walk
 
 _Changing = DeleteNode | UpdateNode | MergeProcessorNode
-_CASE = Variable(name="$case", type="integer")
-_OPERATION = Variable(name="$operation", type="integer")
+# Names with a number sign: no variable that planning makes of a user's name has one.
+_CASE = Variable(name="#case", type="integer")
+_OPERATION = Variable(name="#operation", type="integer")
 
 
 def changes_times(change: RowChange, logical: OutputNode) -> bool:
@@ -59,6 +62,9 @@ def own_change(
             source, columns = _merged(node)
         case _:
             assert_never(node)
+    if kept := next((v.name for v in columns if holds_json(typed(v))), None):
+        message = f"Column {kept} is of type json, which is not written beside columns of type time"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     names = tuple(variable.name for variable in columns)
     query = OutputNode(id=node.id, source=source, columnNames=names, outputVariables=columns)
     rows = tuple(Column(variable.name, variable.type) for variable in columns)
@@ -114,7 +120,7 @@ def _merged(node: MergeProcessorNode) -> tuple[PlanNode, tuple[Variable, ...]]:
     numbered = _project(node, made.source, {**below, **passed, _CASE.key: number})
     found = FilterNode(id=node.id, source=numbered, predicate=not_(special("IS_NULL", BOOLEAN, _CASE)))
     lineage = _lineage(made)
-    data = tuple(Variable(name=f"$new{n}", type=variable.type) for n, variable in enumerate(node.dataColumnSymbols))
+    data = tuple(Variable(name=f"#new{n}", type=variable.type) for n, variable in enumerate(node.dataColumnSymbols))
     cells = {variable.key: _cell(cases, position, variable) for position, variable in enumerate(data)}
     operation = {_OPERATION.key: _cell(cases, len(data), _OPERATION)}
     places = {variable.key: variable for variable in (FILE, ROW_ID, *lineage)}
