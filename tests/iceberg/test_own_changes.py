@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from coordinator.connectors.iceberg.statistics.analysis import kept_rows
 from coordinator.expressions.builders import constant, operator
 from coordinator.expressions.types import BOOLEAN
 from shared.errors import ErrorCode, ProcessionError
@@ -162,3 +163,16 @@ def test_columns_named_as_places_are_refused(lake: Any, name: str) -> None:
     with pytest.raises(ProcessionError, match=f"it has a column of its own named {name}") as failed:
         change(lake, "DELETE", deleted(lake, 1))
     assert failed.value.code is ErrorCode.NOT_SUPPORTED
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_are_counted_past_their_deletes(two: Any, version: int) -> None:
+    if version == 3:
+        two.call("upgrade_format_version", schema="db", table_name="t", format_version=3)
+    for positions in ((1, 2), (2, 3), (40,)):
+        change(two, "DELETE", deleted(two, *positions))
+    table = two.table("t")
+    assert kept_rows(table, table.current_snapshot(), {}) == len(ids(two)) == 96
+    assert two.connector.analyze("db", "t", {"columns": ("id",)}, two.context()) == 96
+    (file,) = two.table("t").metadata.statistics
+    assert file.blob_metadata[0].properties["ndv"] == "96", "of the rows that are left"
