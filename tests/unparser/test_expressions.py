@@ -42,6 +42,22 @@ CASES = [
         "(`n_nationkey` IN (CAST('1' AS BIGINT), CAST('3' AS BIGINT), CAST(NULL AS BIGINT)))",
     ),
     (
+        "n_nationkey = 1 OR 3 = n_nationkey OR n_name = 'CANADA' OR n_nationkey = 4 OR n_nationkey = 1",
+        "False True False True True False",
+        "((`n_nationkey` IN (CAST('1' AS BIGINT), CAST('3' AS BIGINT), CAST('4' AS BIGINT), CAST('1' AS BIGINT))) "
+        "OR (`n_name` = 'CANADA'))",
+    ),
+    (
+        "n_nationkey <> 1 AND n_nationkey <> 3 AND n_nationkey <> 4 AND nullif(n_nationkey, 0) <> 7 AND n_nationkey <> 5",
+        "None False True False False False",
+        None,
+    ),
+    (
+        "n_nationkey = 1 OR n_nationkey = 0 OR n_nationkey = 7 OR 10 / n_nationkey = 5 OR n_nationkey = 3",
+        "True True True True False False",
+        None,
+    ),
+    (
         "n_name LIKE 'A!%%' ESCAPE '!' OR n_name LIKE '%IA'",
         "True False False False False True",
         "((`n_name` LIKE 'A!%%' ESCAPE '!') OR (`n_name` LIKE REPLACE('%IA', '\\\\', '\\\\\\\\')))",

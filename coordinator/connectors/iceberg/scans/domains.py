@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from operator import itemgetter
 from typing import Any
 
 from pyiceberg.expressions import (
@@ -14,6 +15,7 @@ from pyiceberg.expressions import (
     EqualTo,
     GreaterThan,
     GreaterThanOrEqual,
+    In,
     IsNull,
     LessThan,
     LessThanOrEqual,
@@ -38,6 +40,9 @@ _MAKE: Mapping[str, Any] = {
     "null": IsNull, "not null": NotNull,
 }  # fmt: skip
 """Whose types do not tell that a column's name is taken for the column."""
+_IN: Any = In
+_COMPARED_VALUES = 200
+"""Source: PyIceberg's IN_PREDICATE_LIMIT."""
 
 
 def predicate_of(layout: Layout, schema: Schema) -> BooleanExpression:
@@ -94,7 +99,8 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
     ranges = domain["values"].get("ranges", ())
     if kind in _FLOATING and any("valueBlock" not in each["high"] for each in ranges):
         return AlwaysTrue()  # NaN is above all numbers, and no bound of a file tells of it
-    parts = [_of_range(name, each) for each in ranges]
+    single = [each for each in ranges if _is_single(each)]
+    parts = [_of_range(name, each) for each in ranges if not _is_single(each)] + _of_values(name, single)
     if domain.get("nullAllowed"):
         parts.append(_MAKE["null"](name))
     nothing: BooleanExpression = AlwaysFalse()
@@ -104,6 +110,22 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
     except (ValueError, TypeError, NotImplementedError):
         return AlwaysTrue()
     return predicate
+
+
+def _is_single(found: Mapping[str, Any]) -> bool:
+    return "valueBlock" in found["low"] and found["low"]["valueBlock"] == found["high"].get("valueBlock")
+
+
+def _of_values(name: str, ranges: Sequence[Mapping[str, Any]]) -> list[BooleanExpression]:
+    """The single values as one list. Of long ones PyIceberg compares no bounds of files: the least and the greatest."""
+    if len(ranges) < 2:
+        return [_of_range(name, each) for each in ranges]
+    found = [(_bound(each["low"]), each["low"]) for each in ranges]
+    listed: BooleanExpression = _IN(name, [value for value, _ in found])
+    if len(found) <= _COMPARED_VALUES:
+        return [listed]
+    ordered = sorted(found, key=itemgetter(0))
+    return [_and(listed, _and(_made(">=", name, ordered[0][1]), _made("<=", name, ordered[-1][1])))]
 
 
 def _is_foreign(schema: Schema, name: str) -> bool:
