@@ -22,7 +22,7 @@ from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchi
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
-from coordinator.engine.spark.our_classes import OUR_JAR, with_our_catalogs
+from coordinator.engine.spark.our_classes import LOCAL_FILES, OUR_JAR, with_our_catalogs
 from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
@@ -204,6 +204,7 @@ def _spark_conf(
     else:
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         conf["spark.python.daemon.module"] = "procession_spark_daemon"
+        conf["spark.hadoop.fs.file.impl"] = LOCAL_FILES
         executor_options = {}
     if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
