@@ -224,6 +224,8 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         "-XX:+IgnoreUnrecognizedVMOptions",
         # On any number of cores: before JDK 26 no other collector counts a full heap as out of memory (below).
         "-XX:+UseParallelGC",
+        # Loading its classes is no reason to collect the whole heap, which a start did four times.
+        "-XX:MetaspaceSize=256m",
         # A server without memory answers nobody, or lives on with parts of it dead: it ends, and a new one is started.
         "-XX:+ExitOnOutOfMemoryError",
         # Collections that free next to nothing count as out of memory; by default only at 98 % of the time.
