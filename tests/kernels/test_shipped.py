@@ -63,7 +63,7 @@ def test_what_this_interpreter_has_compiled_is_not_compiled_again(tmp_path: Path
     for module in (wire, types):
         py_compile.compile(module.__file__ or "")
     package = unpack_kernels(tmp_path)
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import procession_kernels.wire, procession_kernels.types"
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from procession_kernels import types, wire"
     done = subprocess.run([sys.executable, "-v", "-c", code], capture_output=True, text=True, check=True)
     for name in ("wire", "types"):
         source = package / f"{name}.py"
