@@ -114,7 +114,7 @@ def _doubles(values: pa.Array) -> pa.Array | None:
     texts, whole = pc.cast(values, pa.string()), pc.equal(pc.floor(values), values)
     if not pc.any(whole).as_py():
         return texts
-    bare = pc.and_not(whole, pc.match_substring(texts, "e"))
+    bare = pc.and_(whole, pc.invert(pc.match_substring(texts, "e")))
     return pc.if_else(bare, pc.binary_join_element_wise(texts, ".0", ""), texts)
 
 
