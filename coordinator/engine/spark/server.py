@@ -28,7 +28,7 @@ from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
 
 _LOG = logging.getLogger(__name__)
-_MAIN = "procession.spark.SparkConnectServer"  # Spark's own, behind a class loader of ours
+_MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _OPENS = [
     "java.base/java.lang",
     "java.base/java.lang.invoke",

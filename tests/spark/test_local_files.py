@@ -1,5 +1,4 @@
-"""Our classes for Spark's JVM by themselves: local files have the rights that Hadoop gives them, without a program for
-each, and what the class path lacks is looked for once."""
+"""Files of Spark on this machine have the rights that Hadoop gives them, without a program for each."""
 
 from __future__ import annotations
 
@@ -51,14 +50,3 @@ def test_the_same_rights_without_a_program(java: list[str], tmp_path: Path) -> N
     assert made(java, LOCAL_FILES, tmp_path / "ours", nowhere) == theirs
     with pytest.raises(AssertionError, match="chmod"):
         made(java, HADOOP, tmp_path / "no-program", nowhere)
-
-
-def test_what_is_not_there_is_looked_for_once(java: list[str]) -> None:
-    names = ["a.Missing", "java.util.List", "a.Missing", "unreadable.Class", "unreadable.Class", "b.Missing"]
-    done = subprocess.run(
-        [*java, "procession.spark.AsksForClasses", *names], capture_output=True, text=True, check=True
-    )
-    *answers, asked = done.stdout.splitlines()
-    assert answers == [f"{'found' if name == 'java.util.List' else 'missing'} {name}" for name in names]
-    # A jar that could not be read once may be readable the next time.
-    assert asked == "asked a.Missing java.util.List unreadable.Class unreadable.Class b.Missing"
