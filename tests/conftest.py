@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import fewer_events, files_in_memory, tiers
+from tests import compiled, fewer_events, files_in_memory, tiers
 
 SHARED = {
     "whole_service": "service",
@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("patient")
     config.stash[FILES] = files_in_memory.begin()  # workers of xdist inherit it
     gc.disable()
+    compiled.compile_share(config)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

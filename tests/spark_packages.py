@@ -7,5 +7,5 @@ from coordinator.connectors.iceberg.object_stores import S3
 from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.engine.spark.settings import DEFAULT_PACKAGES
 
-_DATABASES = ("postgresql", "mariadb", "sqlserver", "oracle", "db2")
+_DATABASES = ("mariadb", "sqlserver", "oracle", "db2")  # PostgreSQL's driver is among the default ones
 PACKAGES = (*DEFAULT_PACKAGES, S3.package, *(DIALECTS[name].driver_package for name in _DATABASES))

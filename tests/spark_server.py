@@ -21,6 +21,8 @@ def shared_engine(home: Path) -> Iterator[SparkEngine]:
     """Without catalogs; when tests read databases through it, no password stands in what it wrote."""
     (home / "events").mkdir()
     shown = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
+    # Figures of tasks are most of it, and no secrets.
+    shown["spark.eventLog.includeTaskMetricsAccumulators"] = "false"
     conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
     engine = SparkEngine(SparkSettings(work_dir=home / "spark", driver_memory="1g", conf=conf, packages=PACKAGES), {})
     with pytest.MonkeyPatch.context() as patch:

@@ -21,8 +21,6 @@ from coordinator.dispatch.json_values import json_values, plain
 from shared.plan.types import Type
 
 _encode_json = msgspec.json.Encoder().encode
-_EXACT = 1e15
-"""From here on Arrow may write a whole double with an exponent."""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 """The backslash first: the others bring their own."""
 
@@ -107,15 +105,17 @@ def _texts(values: pa.Array) -> _JsonColumn | None:
 
 
 def _doubles(values: pa.Array) -> pa.Array | None:
-    """The shortest texts that mean the same double, whole ones with ``.0``: clients tell 1 and 1.0 apart."""
+    """The shortest texts that mean the same double: clients tell 1 and 1.0 apart.
+
+    Whole ones get a ``.0`` but for large ones, which Arrow writes with an exponent.
+    """
     if _is_false_once(pc.is_finite(values)):
         return None
     texts, whole = pc.cast(values, pa.string()), pc.equal(pc.floor(values), values)
     if not pc.any(whole).as_py():
         return texts
-    if pc.any(pc.and_(whole, pc.greater_equal(pc.abs(values), _EXACT))).as_py():
-        return None
-    return pc.if_else(whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
+    bare = pc.and_(whole, pc.invert(pc.match_substring(texts, "e")))
+    return pc.if_else(bare, pc.binary_join_element_wise(texts, ".0", ""), texts)
 
 
 def _is_false_once(truths: pa.Array) -> bool:

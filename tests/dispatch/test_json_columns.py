@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordinator.dispatch.encode import encode_rows
@@ -24,6 +24,8 @@ COLUMNS = [
     ("real", pa.float32(), [0.1, 16777216.0, 3.4e38, None, math.nan, -0.0]),
     ("double", pa.float64(), [1.0, -0.0, 0.1, 1e-7, 12345678.5, None]),
     ("double", pa.float64(), [1e15, 1e22, 123456789012345680.0, 1.5]),
+    ("double", pa.float64(), [1e10, -10200547328.0, 9999999999.0, 1e14, None]),
+    ("real", pa.float32(), [1e10, -10200547328.0, 1e9, None]),
     ("double", pa.float64(), [math.inf, -math.inf, math.nan, None, 2.0]),
     ("decimal(38,10)", pa.decimal128(38, 10), [Decimal("0.0000000001"), Decimal(10) ** 27, None]),
     ("varchar", pa.string(), ["", "plain", 'a "quoted" \\ text', "line\nreturn\rtab\t", "é😀\u2028", None]),
@@ -83,6 +85,7 @@ def test_one_column_alone_and_twice(batch, number):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=20))
+@example(patterns=[struct.pack("<d", 10.0**power) for power in range(-30, 60)])
 def test_doubles_come_back_to_the_bit(patterns):
     values = [value for (value,) in struct.iter_unpack("<d", b"".join(patterns))]
     rows = [json.loads(text[:-1])[0] for text in texts(json_rows([pa.array(values)], [parse_type("double")], False))]

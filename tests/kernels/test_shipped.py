@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import py_compile
 import subprocess
 import sys
 import zipfile
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.engine.spark.kernel_package import unpack_kernels, zip_kernels
+from coordinator.kernels import wire
+from shared.plan import types
 
 pytestmark = pytest.mark.slow
 
@@ -53,3 +57,14 @@ def test_so_does_the_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(archive) as opened:
         types = opened.read("procession_kernels/types.py")
     assert types == Path(sys.modules["shared.plan.types"].__file__ or "").read_bytes()
+
+
+def test_what_this_interpreter_has_compiled_is_not_compiled_again(tmp_path: Path) -> None:
+    for module in (wire, types):
+        py_compile.compile(module.__file__ or "")
+    package = unpack_kernels(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from procession_kernels import types, wire"
+    done = subprocess.run([sys.executable, "-v", "-c", code], capture_output=True, text=True, check=True)
+    for name in ("wire", "types"):
+        source = package / f"{name}.py"
+        assert f"{importlib.util.cache_from_source(str(source))} matches {source}" in done.stderr

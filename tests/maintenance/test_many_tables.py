@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
+import pytest
+
 from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.records import TableKey
@@ -16,6 +18,7 @@ from tests.maintenance.cases import BAD, Case
 from tests.maintenance.states import NOW, partition
 
 
+@pytest.mark.slow
 def test_a_round_over_a_thousand_tables_that_did_not_change_asks_for_none_of_them(case: Callable[..., Case]) -> None:
     found = case()
     for number in range(1000):

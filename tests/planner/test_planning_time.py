@@ -17,6 +17,8 @@ from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _as_a_planner_process() -> Iterator[None]:

@@ -22,6 +22,8 @@ from coordinator.kernels.functions.zones import zone_of
 from coordinator.unparser.patterns_on_spark import may_take_for_ever, steady_like
 from shared.plan.types import parse_type
 
+pytestmark = pytest.mark.slow
+
 LONG = 200_000
 QUICK = 20.0
 """Seconds of CPU time, of which each takes less than one; what is quadratic takes minutes."""

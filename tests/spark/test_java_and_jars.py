@@ -66,6 +66,14 @@ def test_jars_in_the_cache_need_no_java_and_no_network(tmp_path: Path) -> None:
     assert resolve_jars(("org:lib:1.0",), tmp_path, nothing, pyspark_home()) == [tmp_path / "lib-1.0.jar"]
 
 
+def test_a_jar_that_is_named_twice_is_on_the_class_path_once(tmp_path: Path) -> None:
+    for name in ("lib", "other"):
+        (tmp_path / f"{name}-1.0.jar").write_bytes(b"")
+    nothing = Java(tmp_path / "no-java", 17, "PATH")
+    found = resolve_jars(("org:lib:1.0", "org:other:1.0", "org:lib:1.0"), tmp_path, nothing, pyspark_home())
+    assert found == [tmp_path / "lib-1.0.jar", tmp_path / "other-1.0.jar"]
+
+
 def test_a_jar_that_everybody_can_write_is_refused(tmp_path: Path) -> None:
     jar = tmp_path / "lib-1.0.jar"
     jar.touch()

@@ -59,7 +59,8 @@ def resolve_jars(packages: Sequence[str], cache: Path, java: Java, pyspark_home:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for coordinate in missing_jars(packages, cache):
                 _fetch(coordinate, cache, java, _ivy_jar(pyspark_home))
-    found = [cache / parse_coordinate(package).file_name for package in packages]
+    # A jar that is named twice would be another class path, for which there is no archive of classes.
+    found = [cache / parse_coordinate(package).file_name for package in dict.fromkeys(packages)]
     for jar in found:
         strange = written_by_strangers(jar)
         if strange is not None:

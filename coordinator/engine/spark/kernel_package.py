@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from shared.plan import kept, types
@@ -22,13 +24,24 @@ def kernel_files() -> dict[str, bytes]:
 
 
 def unpack_kernels(directory: Path) -> Path:
-    """Write the package into ``directory``, replacing an older one; returns the package's folder."""
+    """Write the package into ``directory``, replacing an older one; returns the package's folder.
+
+    With the bytecode of this interpreter where it has some, which a source of the same time and size goes with: else
+    the first workers of each server compile all kernels.
+    """
     target = directory / PACKAGE
     shutil.rmtree(target, ignore_errors=True)
-    for name, source in kernel_files().items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_bytes(source)
+    placed = {file.relative_to(_SOURCES): file for file in sorted(_SOURCES.rglob("*.py"))}
+    for name, source in (placed | {Path("types.py"): _TYPES, Path("kept.py"): _KEPT}).items():
+        _copy(source, target / name)
+        with suppress(OSError):
+            _copy(Path(cache_from_source(str(source))), Path(cache_from_source(str(target / name))))
     return target
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
 
 
 def zip_kernels(directory: Path) -> Path:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 OUR_JAR = Path(__file__).parent / "jvm" / "procession-writes.jar"
 """Made by ``tools.java_classes`` from the sources beside it."""
+LOCAL_FILES = "procession.spark.LocalFiles"
+"""Hadoop's file system for ``file://`` runs a program for each file that it makes; this one does not."""
 _CATALOGS = {"org.apache.iceberg.spark.SparkCatalog": "procession.spark.NamedWritesCatalog"}
 
 

@@ -22,7 +22,7 @@ from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchi
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
-from coordinator.engine.spark.our_classes import OUR_JAR, with_our_catalogs
+from coordinator.engine.spark.our_classes import LOCAL_FILES, OUR_JAR, with_our_catalogs
 from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
@@ -204,6 +204,7 @@ def _spark_conf(
     else:
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         conf["spark.python.daemon.module"] = "procession_spark_daemon"
+        conf["spark.hadoop.fs.file.impl"] = LOCAL_FILES
         executor_options = {}
     if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
@@ -223,6 +224,8 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         "-XX:+IgnoreUnrecognizedVMOptions",
         # On any number of cores: before JDK 26 no other collector counts a full heap as out of memory (below).
         "-XX:+UseParallelGC",
+        # Loading its classes is no reason to collect the whole heap, which a start did four times.
+        "-XX:MetaspaceSize=256m",
         # A server without memory answers nobody, or lives on with parts of it dead: it ends, and a new one is started.
         "-XX:+ExitOnOutOfMemoryError",
         # Collections that free next to nothing count as out of memory; by default only at 98 % of the time.

@@ -106,6 +106,7 @@ def test_lists(ruled: Ruled, opa: Opa, batched: bool) -> None:
         assert "is not understood" in ruled.refused("bob", "SHOW TABLES")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batched", [False, True])
 def test_filters_and_masks(ruled: Ruled, opa: Opa, batched: bool) -> None:
     mask = {"expression": "'x'", "identity": "alice"}

@@ -3,8 +3,14 @@
 Named in ``spark.python.daemon.module`` of the embedded server, which puts this folder on the workers' path.
 """
 
+import gc
 import sys
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
+
+KERNELS = ("rewrite", "join", "sorting", "partitioning", "lookup", "moved_rows", "scan_part", "functions.program")
+"""They import nearly all others; with pandas, which pyarrow looks for at its first array, 0.4 CPU s a worker."""
 
 
 def forget_archives() -> None:
@@ -30,6 +36,11 @@ def main() -> None:
     import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager
 
+    for name in ("pandas", *(f"procession_kernels.{kernel}" for kernel in KERNELS)):
+        with suppress(ImportError):  # the task that needs it tells that better
+            import_module(name)
+    gc.collect()
+    gc.freeze()  # its memory stays shared with the workers
     manager()
 
 
