@@ -23,6 +23,11 @@ _INTEGERS = (1, 2)
 
 def read_footer(source: Any, size: int) -> Struct:
     """The FileMetaData of an open file of ``size`` bytes; raises KernelError for a file that is not Parquet."""
+    return Reader(footer_bytes(source, size)).struct()
+
+
+def footer_bytes(source: Any, size: int) -> bytes:
+    """The same as it is in the file."""
     start = max(0, size - _TAIL)
     tail = source.read_at(size - start, start)
     if size < 12 or tail[-4:] != MAGIC:
@@ -30,7 +35,8 @@ def read_footer(source: Any, size: int) -> Struct:
     length = struct.unpack("<I", tail[-8:-4])[0]
     if length + 8 > len(tail):
         tail = source.read_at(length + 8, size - length - 8)
-    return Reader(tail, len(tail) - length - 8).struct()
+    found: bytes = tail[len(tail) - length - 8 : len(tail) - 8]
+    return found
 
 
 def row_groups(footer: Struct) -> list[Struct]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from .reader import FileReader, dictionary_columns
 from .schema import FieldJson, Leaf, arrow_field, leaves
 from .storage import normalize
 from .tasks import Fragment, Output, WriteTask
+from .unscaled import scales, with_integers
+from .unscaled_footer import UnscaledFooters
 from .wire import decode, encode
 
 _PLAIN_DICTIONARY = 2 << 20
@@ -41,10 +44,11 @@ def run(payload: bytes) -> bytes:
 def _rewrite(task: WriteTask) -> Fragment:
     fields = leaves(task.fields)
     worth, text = dictionaries(task)
-    writer = FileWriter(task, fields, worth, text)
+    moved = _with_integers(task)
+    writer = FileWriter(moved, fields, worth, text)
     read = 0
     try:
-        for arrays, rows in live_rows(task, sorted(text)):
+        for arrays, rows in live_rows(moved, sorted(text)):
             read += rows
             writer.write(arrays[: len(task.fields)])
         path, size = writer.close()
@@ -57,6 +61,14 @@ def _rewrite(task: WriteTask) -> Fragment:
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
+def _with_integers(task: WriteTask) -> WriteTask:
+    """Decimals as the integers that they are stored as, but for those that equality deletes compare."""
+    if task.decimals != "integers":
+        return task
+    compared = {field["id"] for delete in task.equality_deletes for field in delete.fields}
+    return dataclasses.replace(task, fields=with_integers(task.fields, compared))
+
+
 def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[pa.Array], int]]:
     """The rows that are kept, file after file, with how many rows each step read."""
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
@@ -64,11 +76,13 @@ def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list
     passed = deleted_rows(task)
     equality = EqualityCache(task, None if passed is None else ())
     extra = equality.extra_fields() if passed is None else []
+    decimals = scales(task.fields)
+    unscaled = UnscaledFooters(decimals) if decimals else None
     for number, (item, fetched) in enumerate(fetched_ahead(task.inputs, task.storage)):
         name = normalize(item.path)
         deleted = [positions[i][name] for i in item.positions if name in positions[i]]
         deleted += [] if passed is None else [passed[number]]
-        with reading(item.path), FileReader(item, task.storage, dictionary, fetched) as reader:
+        with reading(item.path), FileReader(item, task.storage, dictionary, fetched, unscaled=unscaled) as reader:
             before = 0
             for arrays in reader.batches(
                 [*task.fields, *extra], task.name_mapping, deleted, equality.of(item.equality)
