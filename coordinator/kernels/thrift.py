@@ -85,6 +85,11 @@ class Reader:
         return element, [self._value(element) for _ in range(size)]
 
 
+def read_struct(data: bytes) -> Struct:
+    """The struct that ``data`` begins with."""
+    return Reader(data).struct()
+
+
 def encode(fields: Struct) -> bytes:
     """The bytes of a struct."""
     out = bytearray()
