@@ -63,9 +63,11 @@ def column_pages(
     meta = column_meta(chunk)
     if not all(number in chunk for number in (4, 5, 6, 7)) or 8 in chunk or 9 in chunk:
         return None
+    known: Struct = meta[_STATISTICS][1] if _STATISTICS in meta else {}
+    without_bounds = not (_MIN in known and _MAX in known) and not (_NULLS in known and known[_NULLS][1] == rows)
     encodings = set(meta[_ENCODINGS][1][1])
     with_dictionary = (_DICTIONARY_AT in meta and meta[_DICTIONARY_AT][1] > 0) or not encodings <= _NO_DICTIONARY
-    if with_dictionary or meta[_CODEC][1] != codec or meta[_VALUES][1] != rows or _STATISTICS not in meta:
+    if with_dictionary or meta[_CODEC][1] != codec or meta[_VALUES][1] != rows or without_bounds:
         return None
     start, end = chunk_range(chunk)
     offsets = read_struct(source.read_at(chunk[5][1], chunk[4][1]))

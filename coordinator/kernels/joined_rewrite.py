@@ -97,7 +97,10 @@ def pages_of_file(source: Any, footer: Struct, one: dict[str, Any], task: WriteT
     codec = CODECS.index(task.output.codec)
     found = []
     for group in row_groups(footer):
-        pages = column_pages(source, columns(group)[place], group[3][1], codec, task.output)
+        try:
+            pages = column_pages(source, columns(group)[place], group[3][1], codec, task.output)
+        except (IndexError, KeyError, ValueError):  # indexes that are none: nobody needs them to decode
+            pages = None
         if pages is None:
             return None
         found.append(pages)
@@ -148,9 +151,9 @@ def rewritten(task: WriteTask, kept: Sequence[Kept]) -> Fragment:
     except BaseException:
         discard(location, sink, task.storage)
         raise
-    found = read_metrics(location, size, writer.leaves, task.modes, writer.nan_counts, task.storage)
     rows, nans = writer.rows, writer.nan_counts
-    return Fragment(task.tag, location, rows, size, rows, nans, found if task.final else None, writer.nan_groups)
+    found = read_metrics(location, size, writer.leaves, task.modes, nans, task.storage) if task.final else None
+    return Fragment(task.tag, location, rows, size, rows, nans, found, writer.nan_groups)
 
 
 class _JoinedWriter:
