@@ -199,13 +199,13 @@ def test_files_whose_pages_do_not_fit_get_new_ones(tmp_path: Path) -> None:
 
 
 def test_row_groups_have_the_size_that_is_asked_for_and_parts_can_be_joined(tmp_path: Path) -> None:
-    tables = [sample(5_000, seed) for seed in range(6)]
+    tables = [sample(4_200, seed) for seed in range(4)]
     inputs = [write(tmp_path, f"{i}.parquet", table, **OPTIONS) for i, table in enumerate(tables)]
     stored = sum(item["size"] for item in inputs)
     found = checked(tmp_path, inputs, pa.concat_tables(tables), row_group_stored=stored // 2 + 10_000)
     groups = pq.read_metadata(local(found["path"]))
-    assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [15_000, 15_000]
-    small = checked(tmp_path, inputs, pa.concat_tables(tables), row_group_stored=stored, row_group_bytes=1 << 20)
+    assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [8_400, 8_400]
+    small = checked(tmp_path, inputs, pa.concat_tables(tables), row_group_stored=stored, row_group_bytes=1 << 19)
     assert pq.read_metadata(local(small["path"])).num_row_groups > 2
     parts = [{"path": each["path"], "size": each["size"]} for each in (found, small)]
     task = {"fields": FIELDS, "parts": parts, "output": {"directory": str(tmp_path / "out"), "name": "both"}}
