@@ -10,9 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from .footer import chunk_range, column_meta
+from .footer import Readable, chunk_range, column_meta
 from .page_headers import header_at
 from .rowgroups import Pieces
 from .tasks import Output
@@ -30,16 +29,16 @@ _NULLS, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT = 3, 5, 6, 7, 8
 _LOCATIONS, _PLAIN_SIZES = 1, 2
 _NULL_PAGES, _MINS, _MAXES, _ORDER, _NULL_COUNTS = 1, 2, 3, 4, 5
 
-Order = Callable[[bytes], Any]
+Order = Callable[[bytes], tuple[int, bytes]]
 """What the plain bytes of a value become to be compared."""
 
 
 def order_of(iceberg: str) -> Order | None:
     """How the values of a column are ordered; None for types whose pages are not joined."""
     if iceberg in ("string", "binary", "boolean"):
-        return lambda raw: raw
+        return lambda raw: (0, raw)
     whole = iceberg in ("int", "long", "date") or iceberg.startswith(("time", "decimal"))
-    return (lambda raw: int.from_bytes(raw, "little", signed=True)) if whole else None
+    return (lambda raw: (int.from_bytes(raw, "little", signed=True), b"")) if whole else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class ColumnPages:
 
 
 def column_pages(
-    source: Any, chunk: Struct, rows: int, codec: int, output: Output, *, anew: bool = False
+    source: Readable, chunk: Struct, rows: int, codec: int, output: Output, *, anew: bool = False
 ) -> ColumnPages | None:
     """The pages of a flat column's chunk; None for those that do not fit into ``output`` as they are.
 
@@ -163,20 +162,21 @@ def _offsets(parts: Sequence[ColumnPages], position: int) -> Struct:
 
 
 def _index(parts: Sequence[ColumnPages], order: Order) -> Struct:
-    def of(number: int) -> tuple[int, tuple[int, list[Any]]]:
-        kind = parts[0].index[number][1][0]
-        return (LIST, (kind, [value for part in parts for value in part.index[number][1][1]]))
-
-    empty, mins, maxes = of(_NULL_PAGES), of(_MINS), of(_MAXES)
-    rows = zip(empty[1][1], mins[1][1], maxes[1][1], strict=True)
-    bounds = [(order(low), order(high)) for is_null, low, high in rows if not is_null]
+    empty: list[bool] = [value for part in parts for value in part.index[_NULL_PAGES][1][1]]
+    lows: list[bytes] = [value for part in parts for value in part.index[_MINS][1][1]]
+    highs: list[bytes] = [value for part in parts for value in part.index[_MAXES][1][1]]
+    pages = zip(empty, lows, highs, strict=True)
+    bounds = [(order(low), order(high)) for is_null, low, high in pages if not is_null]
     pairs = list(itertools.pairwise(bounds))
     direction = _UNORDERED
     if all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairs):
         direction = _ASCENDING
     elif all(a[0] >= b[0] and a[1] >= b[1] for a, b in pairs):
         direction = _DESCENDING
-    found: Struct = {_NULL_PAGES: empty, _MINS: mins, _MAXES: maxes, _ORDER: (I32, direction)}
+    found: Struct = {
+        _NULL_PAGES: (LIST, (TRUE, empty)), _MINS: (LIST, (BINARY, lows)), _MAXES: (LIST, (BINARY, highs)),
+        _ORDER: (I32, direction),
+    }  # fmt: skip
     if all(_NULL_COUNTS in part.index for part in parts):
-        found[_NULL_COUNTS] = of(_NULL_COUNTS)
+        found[_NULL_COUNTS] = (LIST, (I64, [value for part in parts for value in part.index[_NULL_COUNTS][1][1]]))
     return found

@@ -11,14 +11,14 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .annotations import Sink
 from .errors import reading, writing
 from .fetching import Fetched, fetched_ahead
-from .footer import MAGIC, chunk_range, column_meta, columns, nan_columns, read_footer, row_groups
+from .footer import MAGIC, Readable, chunk_range, column_meta, columns, nan_columns, read_footer, row_groups
 from .joined_pages import ColumnPages, Order, column_pages, joined, order_of
 from .lineage import FROM_PLACE
 from .outputs import discard, open_output, read_metrics
@@ -26,7 +26,7 @@ from .probe import CODECS, fits
 from .reader import FileReader
 from .rowgroups import Pieces, moved, opened, write_pieces
 from .schema import Leaf, arrow_field, is_unordered, leaves
-from .tasks import Fields, Fragment, Input, WriteTask
+from .tasks import Field, Fields, Fragment, Input, WriteTask
 from .thrift import I16, I64, LIST, STRUCT, Struct, encode
 from .unscaled import precision_and_scale, scales, with_integers
 from .unscaled_footer import UnscaledFooters
@@ -48,7 +48,7 @@ class TooLargeError(Exception):
 class Kept:
     """A column whose pages are kept: its field and leaf, and how its values are compared."""
 
-    field: dict[str, Any]
+    field: Field
     leaf: Leaf
     order: Order
 
@@ -89,7 +89,7 @@ def kept_columns(task: WriteTask) -> list[Kept]:
     return found if share >= _LEAST_SHARE else []
 
 
-def pages_of_file(source: Any, footer: Struct, one: dict[str, Any], task: WriteTask) -> list[ColumnPages] | None:
+def pages_of_file(source: Readable, footer: Struct, one: Field, task: WriteTask) -> list[ColumnPages] | None:
     """The pages of a column in each row group of a file; None where they do not fit into the new file."""
     place = _place(footer, one)
     if place is None:
@@ -107,7 +107,7 @@ def pages_of_file(source: Any, footer: Struct, one: dict[str, Any], task: WriteT
     return found
 
 
-def _place(footer: Struct, one: dict[str, Any]) -> int | None:
+def _place(footer: Struct, one: Field) -> int | None:
     """The number of the chunk of a top-level column that is stored as we store it."""
     if 7 not in footer:
         return None  # without orders nobody vouches for least and greatest values
@@ -122,7 +122,7 @@ def _place(footer: Struct, one: dict[str, Any]) -> int | None:
     return None
 
 
-def _is_stored_alike(element: Struct, one: dict[str, Any]) -> bool:
+def _is_stored_alike(element: Struct, one: Field) -> bool:
     digits = precision_and_scale(one["type"])
     if digits is not None:
         wanted = _INT32 if digits[0] <= 9 else _INT64
@@ -131,7 +131,7 @@ def _is_stored_alike(element: Struct, one: dict[str, Any]) -> bool:
     return element[3][1] == (0 if one["required"] else 1) and fits(element, one["type"])
 
 
-def _stored(footer: Struct, one: dict[str, Any]) -> int:
+def _stored(footer: Struct, one: Field) -> int:
     place = _place(footer, one)
     return 0 if place is None else sum(int(column_meta(columns(g)[place])[7][1]) for g in row_groups(footer))
 
@@ -159,7 +159,7 @@ def rewritten(task: WriteTask, kept: Sequence[Kept]) -> Fragment:
 class _JoinedWriter:
     """One output file of files that have no deleted rows."""
 
-    def __init__(self, task: WriteTask, kept: Sequence[Kept], sink: Any) -> None:
+    def __init__(self, task: WriteTask, kept: Sequence[Kept], sink: Sink) -> None:
         self._task, self._kept, self._sink = task, {one.field["id"]: one for one in kept}, sink
         self.leaves = leaves(task.fields)
         self._worth, self._text = dictionaries(task)
@@ -217,7 +217,7 @@ class _JoinedWriter:
             one["id"]: self._pages_anew(one, [part[i] for part in columns_anew], rows) for i, one in enumerate(anew)
         }
 
-    def _pages_anew(self, one: dict[str, Any], parts: list[pa.Array], rows: int) -> list[ColumnPages]:
+    def _pages_anew(self, one: Field, parts: list[pa.Array], rows: int) -> list[ColumnPages]:
         schema = pa.schema([arrow_field(one)])
         raw, footer = self._in_memory(pa.table([pa.chunked_array(parts, schema.field(0).type)], schema=schema), ())
         source = pa.BufferReader(raw)
@@ -274,7 +274,7 @@ class _JoinedWriter:
     def _put_other(self, raw: pa.Buffer, chunk: Struct) -> Struct:
         start, end = chunk_range(chunk)
         self._pieces.append(moved(chunk, pa.BufferReader(raw), self._position - start))
-        self._write(raw.slice(start, end - start))
+        self._write(raw.slice(start, end - start).to_pybytes())
         return chunk
 
     def _end_group(self, rows: int, begin: int, chunks: list[Struct]) -> None:
@@ -300,7 +300,7 @@ class _JoinedWriter:
         tail = encode(footer)
         self._sink.write(tail + struct.pack("<I", len(tail)) + MAGIC)
 
-    def _write(self, data: Any) -> None:
+    def _write(self, data: bytes) -> None:
         self._sink.write(data)
         self._position += len(data)
 

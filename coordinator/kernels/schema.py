@@ -14,12 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from . import tasks
 from .errors import KernelError
 from .shredded import json_column
 from .unscaled import UNSCALED, integers, precision_and_scale, scaled, whole
 from .unshredded import WHOLE, whole_column
 
-FieldJson = Mapping[str, Any]
+FieldJson = tasks.FieldJson
 Align = Callable[[pa.Array], pa.Array]
 FIELD_ID = b"PARQUET:field_id"
 VARIANT_JSON = "variant as json"

@@ -8,17 +8,18 @@ Source: Iceberg specification, appendix A (decimals in Parquet).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+
+from .tasks import Field, FieldJson, Fields
 
 UNSCALED = "unscaled "
 """Before the name of a decimal type: its values as integers."""
 _TYPE = re.compile(rf"(?:{UNSCALED})?decimal\((\d+),\s*(\d+)\)")
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
-FieldJson = Mapping[str, Any]
 
 
 def precision_and_scale(iceberg: str) -> tuple[int, int] | None:
@@ -32,20 +33,20 @@ def integers(precision: int) -> pa.DataType:
     return pa.int32() if precision <= _INT32_DIGITS else pa.int64()
 
 
-def with_integers(fields: Sequence[FieldJson], compared: set[int]) -> list[dict[str, Any]]:
+def with_integers(fields: Sequence[FieldJson], compared: set[int]) -> Fields:
     """The fields with decimals as integers where they fit, but for columns with a part in ``compared``."""
-    return [dict(f) if compared & set(_ids(f)) else {**f, "type": _changed(f["type"])} for f in fields]
+    return [dict(field) if compared & set(_ids(field)) else _changed(field, "type") for field in fields]
 
 
-def scaled(field: FieldJson) -> dict[str, Any]:
+def scaled(field: FieldJson) -> Field:
     """The field as it was before ``with_integers``."""
-    return {**field, "type": _changed(field["type"], back=True)}
+    return _changed(field, "type", back=True)
 
 
 def scales(fields: Sequence[FieldJson]) -> dict[int, int]:
     """By field id the scales of the unscaled decimals."""
     found = {}
-    for number, type_ in (leaf for field in fields for leaf in _leaves(field["id"], field["type"])):
+    for number, type_ in (leaf for field in fields for leaf in _leaves(field, "id", "type")):
         if type_.startswith(UNSCALED) and (known := precision_and_scale(type_)):
             found[number] = known[1]
     return found
@@ -67,7 +68,7 @@ def whole(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(compact), [validity, pa.py_buffer(values)]).cast(wanted)
 
 
-def _big_endian(data: memoryview[int], count: int, width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _big_endian(data: memoryview[int], count: int, width: int) -> npt.NDArray[np.int64]:
     """Numbers of at most eight bytes: each is read with the bytes that follow it, which are shifted out again."""
     within = min(count, (len(data) - 8) // width + 1) if len(data) >= 8 else 0
     values = np.empty(count, np.int64)
@@ -78,35 +79,38 @@ def _big_endian(data: memoryview[int], count: int, width: int) -> np.ndarray[Any
     return values
 
 
-def _changed(type_: Any, *, back: bool = False) -> Any:
+def _changed(field: FieldJson, part: str, *, back: bool = False) -> Field:
+    """The field or type with the type ``part`` changed, and whatever is in it."""
+    type_ = field[part]
     if isinstance(type_, str):
-        if back:
-            return type_.removeprefix(UNSCALED)
-        known = precision_and_scale(type_)
-        return UNSCALED + type_ if known and known[0] <= _INT64_DIGITS else type_
+        known = None if back else precision_and_scale(type_)
+        fits = known is not None and known[0] <= _INT64_DIGITS
+        return {**field, part: type_.removeprefix(UNSCALED) if back else UNSCALED + type_ if fits else type_}
     match type_["type"]:
         case "struct":
-            return {**type_, "fields": [{**f, "type": _changed(f["type"], back=back)} for f in type_["fields"]]}
+            return {**field, part: {**type_, "fields": [_changed(f, "type", back=back) for f in type_["fields"]]}}
         case "list":
-            return {**type_, "element": _changed(type_["element"], back=back)}
+            return {**field, part: _changed(type_, "element", back=back)}
         case _:
-            return {**type_, **{part: _changed(type_[part], back=back) for part in ("key", "value")}}
+            return {**field, part: _changed(_changed(type_, "key", back=back), "value", back=back)}
 
 
 def _ids(field: FieldJson) -> Iterator[int]:
     yield field["id"]
-    for number, _ in _leaves(field["id"], field["type"]):
+    for number, _ in _leaves(field, "id", "type"):
         yield number
 
 
-def _leaves(number: int, type_: Any) -> Iterator[tuple[int, str]]:
+def _leaves(field: FieldJson, id_: str, part: str) -> Iterator[tuple[int, str]]:
+    """The primitive types of a field or type, each with its id."""
+    type_ = field[part]
     if isinstance(type_, str):
-        yield number, type_
+        yield field[id_], type_
     elif type_["type"] == "struct":
-        for field in type_["fields"]:
-            yield from _leaves(field["id"], field["type"])
+        for child in type_["fields"]:
+            yield from _leaves(child, "id", "type")
     elif type_["type"] == "list":
-        yield from _leaves(type_["element-id"], type_["element"])
+        yield from _leaves(type_, "element-id", "element")
     else:
-        yield from _leaves(type_["key-id"], type_["key"])
-        yield from _leaves(type_["value-id"], type_["value"])
+        yield from _leaves(type_, "key-id", "key")
+        yield from _leaves(type_, "value-id", "value")

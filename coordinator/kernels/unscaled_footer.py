@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .footer import MAGIC, footer_bytes
+from .footer import MAGIC, Readable, footer_bytes
 from .thrift import I32, STRUCT, Reader, Struct, encode
 
 _ELEMENTS = 2
@@ -29,7 +28,7 @@ class UnscaledFooters:
         self._scales = scales
         self._last: tuple[bytes, bytes] | None = None
 
-    def read(self, source: Any, size: int) -> pq.FileMetaData | None:
+    def read(self, source: Readable, size: int) -> pq.FileMetaData | None:
         """The footer; None where such a column is stored otherwise than as integers, or has no field id."""
         raw = footer_bytes(source, size)
         # Most files of a rewrite begin alike, as one writer made them: their schema is read once.

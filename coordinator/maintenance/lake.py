@@ -57,7 +57,7 @@ class Lake:
 
     def markers_at_once(self, catalogs: Collection[str]) -> tuple[dict[TableKey, str], frozenset[str]]:
         """Of all tables of catalogs by one question each, and of which of the catalogs it told."""
-        found, told = dict[TableKey, str](), set[str]()
+        found, answered = dict[TableKey, str](), set[str]()
         for catalog in sorted(catalogs):
             try:
                 markers = self._maintained(catalog).markers_at_once()
@@ -65,9 +65,9 @@ class Lake:
                 _LOG.debug("tables of %s cannot be compared: %s", catalog, error.message)  # the rounds say it aloud
                 continue
             if markers is not None:
-                told.add(catalog)
+                answered.add(catalog)
                 found.update((TableKey(catalog, *name), marker) for name, marker in markers.items())
-        return found, frozenset(told)
+        return found, frozenset(answered)
 
     def marker_if_cheap(self, key: TableKey) -> str | None:
         """None where it takes the table's metadata to tell, or where there is no such table."""

@@ -43,8 +43,8 @@ class CommitWatch:
 
     def changed(self, keys: Collection[TableKey]) -> list[TableKey]:
         """Those of ``keys`` that changed, in their order; of one seen for the first time, since the last look at it."""
-        told, catalogs = self._lake.markers_at_once({key.catalog for key in keys})
-        found = told | self._asked([key for key in keys if key.catalog not in catalogs])
+        markers, catalogs = self._lake.markers_at_once({key.catalog for key in keys})
+        found = markers | self._asked([key for key in keys if key.catalog not in catalogs])
         self._seen = {key: self._seen[key] for key in keys if key in self._seen}
         if any(key in found and key not in self._seen for key in keys):
             marks = self._marks()
