@@ -11,7 +11,8 @@ _SPREAD = "/*+ REPARTITION_BY_RANGE(400, l_orderkey, l_linenumber) */"
 CASE = Case(
     "rewrite_spark_files",
     setup=(
-        "ALTER TABLE lab.db.lineitem SET TBLPROPERTIES ('write.distribution-mode' = 'none')",
+        "ALTER TABLE lab.db.lineitem SET TBLPROPERTIES ('write.distribution-mode' = 'none', "
+        "'write.parquet.compression-codec' = 'zstd')",
         f"INSERT OVERWRITE lab.db.lineitem SELECT {_SPREAD} * FROM lab.db.lineitem",
     ),
 )
