@@ -24,6 +24,7 @@ from .lineage import FROM_PLACE
 from .outputs import discard, open_output, read_metrics
 from .probe import CODECS, fits
 from .reader import FileReader
+from .row_groups_needed import footer_of
 from .rowgroups import Pieces, moved, opened, write_pieces
 from .schema import Leaf, arrow_field, is_unordered, leaves
 from .tasks import Field, Fields, Fragment, Input, WriteTask
@@ -74,8 +75,11 @@ def kept_columns(task: WriteTask) -> list[Kept]:
         return []
     if any(item.groups is not None or item.size > small for item in task.inputs):
         return []
-    known = {leaf.id: leaf for leaf in leaves(task.fields) if leaf.id not in output.without_statistics}
     first = task.inputs[0]
+    with reading(first.path):
+        if not _may_keep(footer_of(first, task.storage)):
+            return []
+    known = {leaf.id: leaf for leaf in leaves(task.fields) if leaf.id not in output.without_statistics}
     with reading(first.path), opened(first.path, task.storage) as source:
         footer = read_footer(source, source.size())
         found = []
@@ -87,6 +91,16 @@ def kept_columns(task: WriteTask) -> list[Kept]:
                 found.append(Kept(one, known[one["id"]], order))
     share = sum(_stored(footer, kept.field) for kept in found) / max(1, first.size)
     return found if share >= _LEAST_SHARE else []
+
+
+def _may_keep(metadata: pq.FileMetaData) -> bool:
+    """Whether it is worth another look at a file, by a footer that is read anyway."""
+    if not metadata.num_row_groups:
+        return False
+    group = metadata.row_group(0)
+    chunks = [group.column(i) for i in range(group.num_columns)]
+    kept = [c for c in chunks if not c.has_dictionary_page and c.has_offset_index and c.has_column_index]
+    return sum(c.total_compressed_size for c in kept) >= _LEAST_SHARE * sum(c.total_compressed_size for c in chunks)
 
 
 def pages_of_file(source: Readable, footer: Struct, one: Field, task: WriteTask) -> list[ColumnPages] | None:
