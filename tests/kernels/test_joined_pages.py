@@ -243,3 +243,24 @@ def test_indexes_that_cannot_be_read_are_not_needed(tmp_path: Path) -> None:
             raw[chunk[place][1] : chunk[place][1] + chunk[length][1]] = b"\xff" * chunk[length][1]
     broken.write_bytes(raw)
     checked(tmp_path, inputs, pa.concat_tables(tables))
+
+
+def test_rows_keep_their_ids(tmp_path: Path) -> None:
+    """Of format version 3: the second file holds ids of its own, the first inherits them."""
+    lineage = [
+        field(2147483540, "_row_id", "long"),
+        field(2147483539, "_last_updated_sequence_number", "long"),
+    ]
+    plain, own = sample(4_200, 1), sample(4_200, 2)
+    ids = [7 * i for i in range(4_200)]
+    for one in lineage:
+        own = own.append_column(arrow_field(one), pa.array(ids, pa.int64()))
+    inputs = [write(tmp_path, f"{i}.parquet", table, **OPTIONS) for i, table in enumerate((plain, own))]
+    inputs = [item | {"first_row_id": 1_000_000, "sequence": 9} for item in inputs]
+    task = json.loads(task_of(tmp_path, inputs)) | {"fields": [*FIELDS, *lineage]}
+    path = local(json.loads(rewrite.run(json.dumps(task).encode()))["path"])
+    read = pq.read_table(path)
+    assert read["_row_id"].to_pylist() == [*range(1_000_000, 1_004_200), *ids]
+    assert read["_last_updated_sequence_number"].to_pylist() == [*[9] * 4_200, *ids]
+    assert read["comment"].to_pylist() == plain["comment"].to_pylist() + own["comment"].to_pylist()
+    assert set(pages(inputs[0]["path"])["comment"]) <= set(pages(path)["comment"])
