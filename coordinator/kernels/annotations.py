@@ -1,7 +1,8 @@
-"""What a footer says of columns that Arrow cannot write so: variant, geometry and geography.
+"""What a footer says of columns that Arrow cannot write so: variant, geometry, geography, and decimals as integers.
 
-Arrow writes their values as bytes. The end of a file is kept back as it is written, and its footer says then what they
-are. It has no least and greatest values of them: bytes are in another order than such values, which have none.
+Arrow writes plain bytes, or integers. The end of a file is kept back as it is written, and its footer says then what
+they are. It has no least and greatest values of variants and shapes: bytes are in another order than such values, which
+have none. Decimals are in the order of the integers.
 Source: parquet.thrift (LogicalType, SchemaElement).
 """
 
@@ -16,18 +17,20 @@ from typing import Protocol
 from .footer import MAGIC, column_meta, columns, row_groups
 from .schema import FieldJson, Leaf, is_unordered, parts
 from .thrift import BINARY, BYTE, I32, STRUCT, Reader, Struct, encode
+from .unscaled import UNSCALED, precision_and_scale
+from .unscaled_footer import annotation
 
 _VARIANT, _GEOMETRY, _GEOGRAPHY = 16, 17, 18
 _EDGES = ("spherical", "vincenty", "thomas", "andoyer", "karney")
 _SPATIAL = re.compile(r"(geometry|geography)(?:\('?([^,)']*)'?(?:, *'?(\w+)'?)?\))?")
-_LOGICAL_TYPE, _FIELD_ID = 10, 9
+_SCHEMA, _LOGICAL_TYPE, _FIELD_ID = 2, 10, 9
 _BOUNDS = (1, 2, 5, 6, 7, 8)
 _COLUMN_INDEX, _COLUMN_INDEX_LENGTH = 6, 7
 
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """Logical types by field id, and the numbers of the column chunks that have no order."""
+    """Parts of schema elements by field id, and the numbers of the column chunks that have no order."""
 
     types: Mapping[int, Struct]
     unordered: frozenset[int]
@@ -35,7 +38,7 @@ class Annotations:
     @classmethod
     def of(cls, fields: Sequence[FieldJson], leaves: Sequence[Leaf]) -> Annotations | None:
         """None where Arrow says all that there is to say."""
-        types = {field["id"]: found for field in _all(fields) if (found := _logical_type(field["type"])) is not None}
+        types = {field["id"]: found for field in _all(fields) if (found := _annotation(field["type"])) is not None}
         unordered = frozenset(i for i, leaf in enumerate(leaves) if is_unordered(leaf.type))
         return cls(types, unordered) if types else None
 
@@ -43,15 +46,17 @@ class Annotations:
         """The end of a file, with its whole footer, as it is to be."""
         (length,) = struct.unpack("<I", end[-8:-4])
         start = len(end) - 8 - length
-        footer = Reader(end, start).struct()
-        elements: list[Struct] = footer[2][1][1]
+        reader = Reader(end, start)
+        # The row groups of a large file are many; they stay as they are where only the schema changes.
+        footer = reader.struct() if self.unordered else reader.struct(until=_SCHEMA)
+        elements: list[Struct] = footer[_SCHEMA][1][1]
         for element in elements:
-            if _FIELD_ID in element and element[_FIELD_ID][1] in self.types:
-                element[_LOGICAL_TYPE] = (STRUCT, self.types[element[_FIELD_ID][1]])
-        for group in row_groups(footer):
+            if _FIELD_ID in element:
+                element.update(self.types.get(element[_FIELD_ID][1], {}))
+        for group in row_groups(footer) if self.unordered else ():
             for number in self.unordered:
                 _without_bounds(columns(group)[number])
-        tail = encode(footer)
+        tail = encode(footer) if self.unordered else encode(footer)[:-1] + end[reader.offset : -8]
         return end[:start] + tail + struct.pack("<I", len(tail)) + MAGIC
 
 
@@ -97,6 +102,13 @@ def _all(fields: Sequence[FieldJson]) -> Iterator[FieldJson]:
     for field in fields:
         yield field
         yield from _all(parts(field["type"]))
+
+
+def _annotation(iceberg: object) -> Struct | None:
+    if isinstance(iceberg, str) and iceberg.startswith(UNSCALED) and (digits := precision_and_scale(iceberg)):
+        return annotation(*digits)
+    found = _logical_type(iceberg)
+    return None if found is None else {_LOGICAL_TYPE: (STRUCT, found)}
 
 
 def _logical_type(iceberg: object) -> Struct | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from .errors import KernelError
 from .schema import VARIANT_VALUE, Leaf, is_unordered
@@ -21,8 +21,19 @@ _TAIL = 64 << 10
 _INTEGERS = (1, 2)
 
 
-def read_footer(source: Any, size: int) -> Struct:
+class Readable(Protocol):
+    """A file that is read by place."""
+
+    def read_at(self, length: int, offset: int, /) -> bytes: ...
+
+
+def read_footer(source: Readable, size: int) -> Struct:
     """The FileMetaData of an open file of ``size`` bytes; raises KernelError for a file that is not Parquet."""
+    return Reader(footer_bytes(source, size)).struct()
+
+
+def footer_bytes(source: Readable, size: int) -> bytes:
+    """The same as it is in the file."""
     start = max(0, size - _TAIL)
     tail = source.read_at(size - start, start)
     if size < 12 or tail[-4:] != MAGIC:
@@ -30,7 +41,7 @@ def read_footer(source: Any, size: int) -> Struct:
     length = struct.unpack("<I", tail[-8:-4])[0]
     if length + 8 > len(tail):
         tail = source.read_at(length + 8, size - length - 8)
-    return Reader(tail, len(tail) - length - 8).struct()
+    return tail[len(tail) - length - 8 : len(tail) - 8]
 
 
 def row_groups(footer: Struct) -> list[Struct]:

@@ -41,7 +41,7 @@ def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
     coded: list[bool] = []
     at, row = start, 0
     while at < end and row < rows:
-        found = _header(source, at, end)
+        found = header_at(source, at, end)
         if found is None:
             return None
         header, size = found
@@ -72,7 +72,7 @@ def largest_page(source: Source, chunk: Struct) -> int:
         return -(-left // count) if count else 0
     (at, end), largest, seen = chunk_range(chunk), 0, 0
     while at < end and left >= max(LONG_CHUNK, largest) and seen < _MOST_HEADERS:
-        found = _header(source, at, end)
+        found = header_at(source, at, end)
         if found is None:
             break
         header, size = found
@@ -81,7 +81,8 @@ def largest_page(source: Source, chunk: Struct) -> int:
     return max(largest, left // (count - seen) if count > seen else 0)
 
 
-def _header(source: Source, at: int, end: int) -> tuple[Struct, int] | None:
+def header_at(source: Source, at: int, end: int) -> tuple[Struct, int] | None:
+    """The header of the page at ``at``, and how long it is; None for one that does not read as such."""
     size = _HEADER
     while size <= _LONGEST_HEADER:
         data = source.read_at(min(size, end - at), at)

@@ -32,7 +32,7 @@ from .thrift import Struct, encode
 
 _AT_ONCE = 16
 _DECIMALS = ("integers", "fixed")
-_CODECS = ("uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
+CODECS = ("uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 _PHYSICAL: Mapping[str, int] = {
     "boolean": _BOOLEAN, "int": _INT32, "long": _INT64, "float": _FLOAT, "double": _DOUBLE, "date": _INT32,
@@ -124,7 +124,7 @@ def _kind(footer: Struct) -> str:
 
 def _codecs(footer: Struct) -> set[str]:
     found = {column_meta(chunk)[4][1] for group in row_groups(footer) for chunk in columns(group)}
-    return {_CODECS[number] if number < len(_CODECS) else str(number) for number in found}
+    return {CODECS[number] if number < len(CODECS) else str(number) for number in found}
 
 
 def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
@@ -139,7 +139,7 @@ def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
         return "a file has other columns than the table has today"
     primitive = [element for element in elements[1:] if not element.get(5, (0, 0))[1]]
     for element, (field, type_) in zip(primitive, (leaf for f in fields for leaf in _leaves(f)), strict=True):
-        if not _fits(element, type_):
+        if not fits(element, type_):
             return f"column {field} has another type in a file"
     for group in row_groups(footer):
         for chunk in columns(group):
@@ -181,7 +181,7 @@ def _leaves(field: FieldJson) -> Iterator[tuple[str, str]]:
         yield from _leaves(child)
 
 
-def _fits(element: Struct, type_: str) -> bool:
+def fits(element: Struct, type_: str) -> bool:
     """Whether a primitive column of a file is stored as Iceberg stores ``type_``."""
     physical = element[1][1]
     if found := _DECIMAL.fullmatch(type_):

@@ -15,9 +15,11 @@ from .deletes import Mask, Positions, keep_mask
 from .fetching import WHOLE_FILE_BYTES, Fetched
 from .lineage import DELETED, FROM_PLACE, NEVER_STORED, inherited
 from .mapping import NameMapping, with_ids
-from .schema import Align, FieldJson, aligner, constant, field_id
+from .schema import Align, FieldJson, aligner, arrow_field, constant, field_id
 from .storage import is_local, resolve
 from .tasks import Input
+from .unscaled import scaled
+from .unscaled_footer import UnscaledFooters
 
 _WHOLE_BYTES = 48 << 20
 _BATCH_BYTES, _BATCH_ROWS = 1 << 20, 16_384
@@ -47,6 +49,7 @@ class FileReader:
     """One open data file; a context manager. ``rows`` counts what was read, deleted rows included.
 
     ``fetched`` is the file where somebody has it already. Without ``read_ahead``, no more of it comes than is read.
+    ``unscaled`` knows the decimals that ``batches`` is asked for as integers.
     """
 
     def __init__(
@@ -57,16 +60,17 @@ class FileReader:
         fetched: Fetched | None = None,
         *,
         read_ahead: bool = True,
+        unscaled: UnscaledFooters | None = None,
     ) -> None:
         self._item = item
         if fetched is None:
             source, mapped = _open(item, storage)
         else:
             source, mapped = pa.BufferReader(fetched.result()), False
-        metadata = FOOTERS.get(item.path, item.size)
-        if metadata is None:
-            metadata = pq.read_metadata(source)
-            FOOTERS.put(item.path, item.size, metadata)
+        # Such a footer is not kept for others: it hides what the columns are.
+        metadata = None if unscaled is None else unscaled.read(source, source.size())
+        self._is_stored = unscaled is None or metadata is not None
+        metadata = metadata or _footer(item, source)
         # Every file decides for itself: as dictionaries, mostly distinct values would take several times their size.
         worth = repeating_columns(metadata)
         self._file = pq.ParquetFile(
@@ -111,12 +115,14 @@ class FileReader:
     ) -> Iterator[list[pa.Array]]:
         """One array a field, in order, for the rows that are not deleted, or for all where one asks which are."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
-        plan = ColumnPlan(schema, fields, self._item)
+        plan = ColumnPlan(schema, fields if self._is_stored else [scaled(field) for field in fields], self._item)
         place = {field["id"]: i for i, field in enumerate(fields)}
         source = self._stream(schema, plan)
         for start, batch in _gathered(source) if equality else source:
             self.rows += batch.num_rows
             arrays = plan.arrays(batch, start)
+            if not self._is_stored:
+                arrays = [_unscaled(array, field) for array, field in zip(arrays, fields, strict=True)]
             masks = [keep_mask(deleted, start, batch.num_rows) for deleted in positions]
             masks += [deleted.keep_mask([arrays[place[i]] for i in deleted.ids]) for deleted in equality]
             shown = place.get(DELETED)
@@ -259,6 +265,21 @@ def _marked(arrays: list[pa.Array], masks: Sequence[Mask | None], place: int) ->
     found = [mask for mask in masks if mask is not None]
     deleted = ~np.logical_and.reduce(found) if found else np.zeros(len(arrays[place]), np.bool_)
     return [*arrays[:place], pa.array(deleted), *arrays[place + 1 :]]
+
+
+def _unscaled(array: pa.Array, field: FieldJson) -> pa.Array:
+    """Decimals as integers where the field asks for it."""
+    plain = scaled(field)
+    step = None if plain == field else aligner(arrow_field(plain), field)
+    return step(array) if step else array
+
+
+def _footer(item: Input, source: pa.NativeFile) -> pq.FileMetaData:
+    metadata = FOOTERS.get(item.path, item.size)
+    if metadata is None:
+        metadata = pq.read_metadata(source)
+        FOOTERS.put(item.path, item.size, metadata)
+    return metadata
 
 
 def _open(item: Input, storage: Mapping[str, str]) -> tuple[pa.NativeFile, bool]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .annotations import Annotations, HeldEnd
@@ -17,15 +18,16 @@ from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
 from .fetching import fetched_ahead
 from .footer import nan_columns
+from .joined_rewrite import TooLargeError, kept_columns, rewritten
 from .outputs import discard, open_output, read_metrics
-from .reader import FileReader, dictionary_columns
-from .schema import FieldJson, Leaf, arrow_field, leaves
+from .reader import FileReader
+from .schema import Leaf, leaves
 from .storage import normalize
-from .tasks import Fragment, Output, WriteTask
+from .tasks import Fragment, WriteTask
+from .unscaled import scales, with_integers
+from .unscaled_footer import UnscaledFooters
 from .wire import decode, encode
-
-_PLAIN_DICTIONARY = 2 << 20
-"""Bytes of a dictionary where a table asks for nothing."""
+from .writer_columns import dictionaries, fitted, nan_counts_of, writer_field, writer_options
 
 
 def run(payload: bytes) -> bytes:
@@ -39,12 +41,21 @@ def run(payload: bytes) -> bytes:
 
 
 def _rewrite(task: WriteTask) -> Fragment:
+    kept = kept_columns(task)
+    if kept:
+        with suppress(TooLargeError):
+            return rewritten(task, kept)
+    return _decoded(task)
+
+
+def _decoded(task: WriteTask) -> Fragment:
     fields = leaves(task.fields)
     worth, text = dictionaries(task)
-    writer = FileWriter(task, fields, worth, text)
+    moved = _with_integers(task)
+    writer = FileWriter(moved, fields, worth, text)
     read = 0
     try:
-        for arrays, rows in live_rows(task, sorted(text)):
+        for arrays, rows in live_rows(moved, sorted(text)):
             read += rows
             writer.write(arrays[: len(task.fields)])
         path, size = writer.close()
@@ -57,6 +68,14 @@ def _rewrite(task: WriteTask) -> Fragment:
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
+def _with_integers(task: WriteTask) -> WriteTask:
+    """Decimals as the integers that they are stored as, but for those that equality deletes compare."""
+    if task.decimals != "integers":
+        return task
+    compared = {field["id"] for delete in task.equality_deletes for field in delete.fields}
+    return dataclasses.replace(task, fields=with_integers(task.fields, compared))
+
+
 def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[pa.Array], int]]:
     """The rows that are kept, file after file, with how many rows each step read."""
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
@@ -64,11 +83,13 @@ def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list
     passed = deleted_rows(task)
     equality = EqualityCache(task, None if passed is None else ())
     extra = equality.extra_fields() if passed is None else []
+    decimals = scales(task.fields)
+    unscaled = UnscaledFooters(decimals) if decimals else None
     for number, (item, fetched) in enumerate(fetched_ahead(task.inputs, task.storage)):
         name = normalize(item.path)
         deleted = [positions[i][name] for i in item.positions if name in positions[i]]
         deleted += [] if passed is None else [passed[number]]
-        with reading(item.path), FileReader(item, task.storage, dictionary, fetched) as reader:
+        with reading(item.path), FileReader(item, task.storage, dictionary, fetched, unscaled=unscaled) as reader:
             before = 0
             for arrays in reader.batches(
                 [*task.fields, *extra], task.name_mapping, deleted, equality.of(item.equality)
@@ -84,7 +105,7 @@ class FileWriter:
         self._output = task.output
         self._storage = task.storage
         self._schema = pa.schema([writer_field(field, text) for field in task.fields])
-        self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth], fields)
+        self._options = writer_options(task.output, [leaf.path for leaf in fields if leaf.path in worth], fields)
         self._options["store_decimal_as_integer"] = task.decimals == "integers"
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[pa.RecordBatch] = []
@@ -105,8 +126,8 @@ class FileWriter:
         """Add rows: one array a column."""
         if len(arrays[0]) == 0:
             return
-        fitted = [_fit(array, field) for array, field in zip(arrays, self._schema, strict=True)]
-        batch = pa.RecordBatch.from_arrays(fitted, schema=self._schema)
+        columns = [fitted(array, field) for array, field in zip(arrays, self._schema, strict=True)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         self.rows += batch.num_rows
         width = max(1.0, self._sizes.add(batch) / batch.num_rows)
         while batch.num_rows:
@@ -160,60 +181,6 @@ class FileWriter:
         pa.default_memory_pool().release_unused()
 
     def _count_nans(self, table: pa.Table) -> None:
-        found = {}
-        for leaf in self._nan_leaves:
-            assert leaf.names is not None
-            column = table.column(leaf.names[0])
-            if len(leaf.names) > 1:
-                column = pc.struct_field(column, list(leaf.names[1:]))
-            found[str(leaf.id)] = pc.sum(pc.is_nan(column)).as_py() or 0
-            self.nan_counts[str(leaf.id)] += found[str(leaf.id)]
-        self.nan_groups.append(found)
-
-
-def dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
-    """Paths worth a dictionary, and the top-level text columns among them that can stay dictionaries in memory."""
-    if not task.inputs:
-        return set(), set()
-    first = task.inputs[0]
-    with reading(first.path):
-        worth, text = dictionary_columns(first, task.storage)
-    if task.output.dictionary_bytes < _PLAIN_DICTIONARY:
-        return worth, set()  # what comes as a dictionary is written as one, however large
-    columns = {field["name"] for field in task.fields if field["type"] == "string"}
-    return worth, text & columns
-
-
-def writer_field(field: FieldJson, text: set[str]) -> pa.Field:
-    """The Arrow field that is written, a dictionary for the columns of ``text``."""
-    made = arrow_field(field)
-    return made.with_type(pa.dictionary(pa.int32(), pa.string())) if field["name"] in text else made
-
-
-def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
-    """Dictionary or plain as the file's writer wants it; files may differ in names and so in what was kept."""
-    is_dictionary = pa.types.is_dictionary(array.type)
-    if pa.types.is_dictionary(field.type) == is_dictionary:
-        return array
-    return array.dictionary_decode() if is_dictionary else array.dictionary_encode()
-
-
-def _options(output: Output, worth: list[str], fields: Sequence[Leaf]) -> dict[str, Any]:
-    measured = [leaf.path for leaf in fields if leaf.id not in output.without_statistics]
-    return {
-        "compression": None if output.codec in ("none", "uncompressed") else output.codec,
-        "compression_level": output.level,
-        "use_dictionary": worth or False,
-        "dictionary_pagesize_limit": output.dictionary_bytes,
-        "data_page_size": output.page_bytes,
-        "max_rows_per_page": output.page_rows,
-        "write_page_index": True,
-        "write_statistics": True if len(measured) == len(fields) else measured or False,
-        "data_page_version": output.page_version,
-        "store_schema": False,
-        "version": "2.6",
-        "bloom_filter_options": {
-            path: {"ndv": values, "fpp": share} for path, (values, share) in output.bloom_filters.items()
-        }
-        or None,
-    }
+        self.nan_groups.append(nan_counts_of(table, self._nan_leaves))
+        for number, count in self.nan_groups[-1].items():
+            self.nan_counts[number] += count

@@ -86,7 +86,7 @@ def opened(location: str, storage: Mapping[str, str]) -> Iterator[Any]:
 
 
 @dataclass(slots=True)
-class _Pieces:
+class Pieces:
     """What belongs to one column chunk and is written behind all pages."""
 
     chunk: Struct
@@ -101,7 +101,7 @@ class _Merged:
 
     footer: Struct = field(default_factory=dict)
     groups: list[Struct] = field(default_factory=list)
-    pieces: list[_Pieces] = field(default_factory=list)
+    pieces: list[Pieces] = field(default_factory=list)
 
 
 def copy_row_groups(sources: Iterable[Source], sink: Any, storage: Mapping[str, str]) -> Struct:
@@ -130,7 +130,7 @@ def copy_row_groups(sources: Iterable[Source], sink: Any, storage: Mapping[str, 
             group[7] = (group[7][0], ordinal)
     kind = merged.footer[4]
     footer = {**merged.footer, 3: (I64, sum(g[3][1] for g in groups)), 4: (kind[0], (kind[1][0], groups))}
-    _write_pieces(merged.pieces, sink, position)
+    write_pieces(merged.pieces, sink, position)
     tail = encode(footer)
     sink.write(tail + struct.pack("<I", len(tail)) + MAGIC)
     return footer
@@ -161,7 +161,7 @@ def _copy_group(group: Struct, file: Any, sink: Any, position: int, merged: _Mer
     ranges = [chunk_range(chunk) for chunk in columns(group)]
     start, end = min(r[0] for r in ranges), max(r[1] for r in ranges)
     _copy(file, start, end, sink)
-    merged.pieces += [_moved(chunk, file, position - start) for chunk in columns(group)]
+    merged.pieces += [moved(chunk, file, position - start) for chunk in columns(group)]
     if 5 in group:
         group[5] = (I64, group[5][1] + position - start)
     merged.groups.append(group)
@@ -173,16 +173,16 @@ def _add_lineage(group: Struct, row: int, lineage: Lineage, sink: object, positi
     raw, more = lineage_file(group, row, lineage)
     ranges = [chunk_range(chunk) for chunk in columns(more)]
     start, end = min(r[0] for r in ranges), max(r[1] for r in ranges)
-    _write_all(sink, raw[start:end])
+    write_all(sink, raw[start:end])
     source = pa.BufferReader(raw)
-    merged.pieces += [_moved(chunk, source, position - start) for chunk in columns(more)]
+    merged.pieces += [moved(chunk, source, position - start) for chunk in columns(more)]
     extended(group, more, columns(more))
     return end - start
 
 
-def _moved(chunk: Struct, source: Any, shift: int) -> _Pieces:
+def moved(chunk: Struct, source: Any, shift: int) -> Pieces:
     """Shift the positions of a column chunk in place; what lies outside its pages is returned to be written later."""
-    pieces = _Pieces(chunk)
+    pieces = Pieces(chunk)
     if _COLUMN_INDEX in chunk:
         pieces.column_index = source.read_at(chunk[_COLUMN_LENGTH][1], chunk[_COLUMN_INDEX][1])
     if _OFFSET_INDEX in chunk:
@@ -203,7 +203,7 @@ def _moved(chunk: Struct, source: Any, shift: int) -> _Pieces:
     return pieces
 
 
-def _write_pieces(pieces: list[_Pieces], sink: Any, position: int) -> None:
+def write_pieces(pieces: list[Pieces], sink: Any, position: int) -> None:
     """Bloom filters, then column indexes, then offset indexes, as Parquet's writers lay them out."""
     out = bytearray()
     for piece in pieces:
@@ -221,10 +221,10 @@ def _write_pieces(pieces: list[_Pieces], sink: Any, position: int) -> None:
             piece.chunk[_OFFSET_INDEX] = (I64, position + len(out))
             piece.chunk[_OFFSET_LENGTH] = (piece.chunk[_OFFSET_LENGTH][0], len(raw))
             out += raw
-    _write_all(sink, out)
+    write_all(sink, out)
 
 
-def _write_all(sink: Any, data: bytes | bytearray) -> None:
+def write_all(sink: Any, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
         # An unbuffered local file may take less than all; Arrow's streams take all and return nothing.
@@ -235,7 +235,7 @@ def _copy(source: Any, start: int, end: int, sink: Any) -> None:
     if isinstance(source, LocalFile) and hasattr(sink, "fileno"):
         start = _copy_inside_kernel(source.fileno(), start, end, sink.fileno())
     for block in _blocks(source, start, end):
-        _write_all(sink, block)
+        write_all(sink, block)
 
 
 def _blocks(source: Any, start: int, end: int) -> Iterator[bytes]:

@@ -14,11 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from . import tasks
 from .errors import KernelError
 from .shredded import json_column
+from .unscaled import UNSCALED, integers, precision_and_scale, scaled, whole
 from .unshredded import WHOLE, whole_column
 
-FieldJson = Mapping[str, Any]
+FieldJson = tasks.FieldJson
 Align = Callable[[pa.Array], pa.Array]
 FIELD_ID = b"PARQUET:field_id"
 VARIANT_JSON = "variant as json"
@@ -45,7 +47,6 @@ _PLAIN: Mapping[str, pa.DataType] = {
     VARIANT_JSON: pa.string(),
     "variant": WHOLE,
 }
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _FIXED = re.compile(r"fixed\[(\d+)\]")
 
 
@@ -64,8 +65,8 @@ def arrow_type(iceberg: Any) -> pa.DataType:
     if isinstance(iceberg, str):
         if iceberg in _PLAIN:
             return _PLAIN[iceberg]
-        if match := _DECIMAL.fullmatch(iceberg):
-            return pa.decimal128(int(match[1]), int(match[2]))
+        if digits := precision_and_scale(iceberg):
+            return integers(digits[0]) if iceberg.startswith(UNSCALED) else pa.decimal128(*digits)
         if match := _FIXED.fullmatch(iceberg):
             return pa.binary(int(match[1]))
         if iceberg.startswith(_SPATIAL):
@@ -157,6 +158,8 @@ def aligner(source: pa.Field, target: FieldJson) -> Align | None:
     if iceberg == "variant" and pa.types.is_struct(source.type):
         return None if source.type == wanted else lambda array: whole_column(array, name)
     if isinstance(iceberg, str):
+        if iceberg.startswith(UNSCALED) and source.type != wanted:
+            return lambda array: whole(array, wanted)
         return _primitive(source.type, wanted)
     type_ = iceberg["type"]
     if type_ == "struct" and pa.types.is_struct(source.type):
@@ -253,6 +256,8 @@ def constant(value: Any, field: FieldJson, length: int) -> pa.Array:
     wanted = arrow_type(field["type"])
     if value is None:
         return _nulls(length, wanted)
+    if isinstance(field["type"], str) and field["type"].startswith(UNSCALED):
+        return whole(constant(value, scaled(field), length), wanted)
     storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted
     if pa.types.is_binary(storage) or pa.types.is_fixed_size_binary(storage):
         scalar = pa.scalar(bytes.fromhex(value), storage)

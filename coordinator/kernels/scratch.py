@@ -13,10 +13,11 @@ import pyarrow as pa
 from .batch_sizes import BatchSizes
 from .errors import writing
 from .outputs import discard
-from .rewrite import dictionaries, live_rows, writer_field
+from .rewrite import live_rows
 from .sort_tasks import Piece, Spread, SpreadTask
 from .storage import open_new
 from .tasks import WriteTask
+from .writer_columns import dictionaries, writer_field
 
 KEY = "__procession_key"
 """The column of computed keys, after those of the table."""

@@ -20,7 +20,7 @@ from .key_ranges import Ranges, packed, unpacked
 from .keys import sort_order
 from .outputs import read_metrics
 from .reader import FileReader
-from .rewrite import FileWriter, dictionaries
+from .rewrite import FileWriter
 from .schema import FieldJson, leaves
 from .scratch import Scratch, runs, scattered, whole_array
 from .sort_tasks import (
@@ -37,6 +37,7 @@ from .sort_tasks import (
 from .storage import resolve
 from .tasks import Fragment, Input, WriteTask
 from .wire import decode, encode
+from .writer_columns import dictionaries
 
 _PASS_BYTES = 96 << 20
 _LARGE_RANGE = 320 << 20

@@ -12,7 +12,9 @@ from typing import Any
 
 from .wire import Kernel
 
-Fields = list[dict[str, Any]]
+Field = dict[str, Any]
+FieldJson = Mapping[str, Any]
+Fields = list[Field]
 """Columns of a table in Iceberg's JSON."""
 
 

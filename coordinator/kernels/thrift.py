@@ -20,8 +20,8 @@ class Reader:
         self.data = data
         self.offset = offset
 
-    def struct(self) -> Struct:
-        """A struct; raises ValueError for a type that Parquet does not use."""
+    def struct(self, until: int | None = None) -> Struct:
+        """A struct, or its fields up to the one ``until``; raises ValueError for a type that Parquet does not use."""
         fields: Struct = {}
         last = 0
         while True:
@@ -32,6 +32,8 @@ class Reader:
             delta, kind = header >> 4, header & 15
             last = last + delta if delta else self._zigzag()
             fields[last] = (kind, self._value(kind))
+            if last == until:
+                return fields
 
     def _varint(self) -> int:
         data, offset = self.data, self.offset
@@ -81,6 +83,11 @@ class Reader:
         if element in (TRUE, FALSE):
             return element, [byte == TRUE for byte in self._take(size)]
         return element, [self._value(element) for _ in range(size)]
+
+
+def read_struct(data: bytes) -> Struct:
+    """The struct that ``data`` begins with."""
+    return Reader(data).struct()
 
 
 def encode(fields: Struct) -> bytes:

@@ -1,4 +1,4 @@
-"""Commits of this coordinator's own statements as a trigger: tables that they changed are looked at soon.
+"""Commits as a trigger: tables that statements of this coordinator or other programs changed are looked at soon.
 
 A table is looked at once in each delay at most, however often it is written, and all looks together take at most a
 tenth of the time: what does not get its look so gets it in the next round.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from coordinator.maintenance.records import TableKey
 
@@ -30,6 +30,11 @@ class CommitFollower:
     def known(self, keys: Iterable[TableKey]) -> None:
         """The tables of the last round: a statement may name them in other letters than their catalog."""
         self._known = {_folded(key): key for key in keys}
+
+    @property
+    def tables(self) -> Sequence[TableKey]:
+        """Those of the last round."""
+        return tuple(self._known.values())
 
     def committed(self, table: TableKey) -> None:
         """A table was changed. One that no round has seen yet is new to the next one."""

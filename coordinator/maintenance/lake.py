@@ -55,6 +55,28 @@ class Lake:
             found.update((key, marker) for key, marker in named if key in wanted)
         return found
 
+    def markers_at_once(self, catalogs: Collection[str]) -> tuple[dict[TableKey, str], frozenset[str]]:
+        """Of all tables of catalogs by one question each, and of which of the catalogs it told."""
+        found, answered = dict[TableKey, str](), set[str]()
+        for catalog in sorted(catalogs):
+            try:
+                markers = self._maintained(catalog).markers_at_once()
+            except ProcessionError as error:
+                _LOG.debug("tables of %s cannot be compared: %s", catalog, error.message)  # the rounds say it aloud
+                continue
+            if markers is not None:
+                answered.add(catalog)
+                found.update((TableKey(catalog, *name), marker) for name, marker in markers.items())
+        return found, frozenset(answered)
+
+    def marker_if_cheap(self, key: TableKey) -> str | None:
+        """None where it takes the table's metadata to tell, or where there is no such table."""
+        try:
+            return self._maintained(key.catalog).marker_if_cheap(key.schema, key.table)
+        except ProcessionError as error:
+            _LOG.debug("%s cannot be compared: %s", key, error.message)
+            return None
+
     def state(self, key: TableKey, policy: TablePolicy, now: datetime) -> TableState | None:
         """None when there is no such table. Raises ProcessionError."""
         retention = SnapshotRetention(policy.snapshot_age, policy.expiry.config.min_snapshot_to_keep)

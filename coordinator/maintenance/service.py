@@ -23,6 +23,7 @@ from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, 
 from coordinator.maintenance.refreshes import ViewRefreshes
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.store import MaintenanceStore
+from coordinator.maintenance.watch import CommitWatch
 from coordinator.maintenance.windows import open_until
 from shared.errors import ErrorCode, ProcessionError
 
@@ -95,6 +96,8 @@ class MaintenanceService:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._refreshes = ViewRefreshes(settings, lake, statements, store, now)
         self._follower = CommitFollower(settings.commit_delay, self._look_after_commit)
+        interval = settings.check_interval if settings.commit_delay else 0.0
+        self._watch = CommitWatch(lake, interval, store.marks)
         self._choosing = asyncio.Lock()
         self._reserved: dict[TableKey, Step] = {}
 
@@ -114,6 +117,7 @@ class MaintenanceService:
         await asyncio.to_thread(self._lose_running)
         works = (
             self._look_forever(), self._start_forever(), self._refresh_forever(), self._follower.follow_forever(),
+            self._watch.watch_forever(self._watched, self._follower.committed),
         )  # fmt: skip
         tasks = [asyncio.create_task(work) for work in works]
         try:
@@ -208,6 +212,10 @@ class MaintenanceService:
     async def _look_after_commit(self, key: TableKey) -> None:
         if self._is_its_turn():
             await self._look(key, _COMMIT)
+
+    def _watched(self) -> Sequence[TableKey]:
+        """What other programs may change meanwhile: none that another coordinator looks after."""
+        return self._follower.tables if self._is_its_turn() else ()
 
     async def _start_forever(self) -> None:
         while True:

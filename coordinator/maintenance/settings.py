@@ -67,8 +67,16 @@ class MaintenanceSettings(Settings):
         30.0,
         alias="maintenance.commit-delay",
         ge=0,
-        description="How long after a statement of this coordinator changed a table it is looked at; at most once in"
-        " this time, and all tables together for a tenth of the time. 0 leaves it to the rounds.",
+        description="How long after a statement of this coordinator changed a table, or another program was seen to"
+        " have changed it, it is looked at; at most once in this time, and all tables together for a tenth of the time."
+        " 0 leaves it to the rounds.",
+    )
+    check_interval: Seconds = Field(
+        10.0,
+        alias="maintenance.commit-check-interval",
+        ge=0,
+        description="How often catalogs that can be asked cheaply are asked which tables other programs changed: SQL"
+        " catalogs, metastores, and REST servers with ETags. 0 leaves it to the rounds.",
     )
     max_jobs: int = Field(
         2, alias="maintenance.max-concurrent-jobs", ge=1, le=64, description="How many tables are worked on at once."

@@ -138,6 +138,14 @@ class MaintainedTables(Protocol):
         """What ``marker`` tells of the tables of a schema, as far as one question tells it of all; else nothing."""
         ...
 
+    def markers_at_once(self) -> Mapping[tuple[str, str], str] | None:
+        """What ``marker`` tells of all tables, by schema and name; None where that is more than one question."""
+        ...
+
+    def marker_if_cheap(self, schema: str, table: str) -> str | None:
+        """What ``marker`` tells, where nobody reads the table's metadata for it; None where somebody would."""
+        ...
+
     def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:
         """A look at a table, ``retention`` where the table says nothing of its own; None when there is no such one."""
         ...

@@ -21,6 +21,8 @@ class ColumnChunkMetaData:
     statistics: Statistics | None
     is_stats_set: bool
     has_dictionary_page: bool
+    has_offset_index: bool
+    has_column_index: bool
     dictionary_page_offset: int
     data_page_offset: int
     total_compressed_size: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -49,6 +49,14 @@ class States:
 
     def markers(self, keys: Iterable[TableKey]) -> dict[TableKey, str]:
         return {key: self.known[key].marker for key in keys if key in self.known and self.tells_markers}
+
+    def markers_at_once(self, catalogs: Collection[str]) -> tuple[dict[TableKey, str], frozenset[str]]:
+        if not self.tells_markers:
+            return {}, frozenset()
+        return self.markers(key for key in self.known if key.catalog in catalogs), frozenset(catalogs)
+
+    def marker_if_cheap(self, key: TableKey) -> str | None:
+        return self.known[key].marker if key in self.known else None
 
     def attached(self, key: TableKey) -> tuple[Policy, ...]:
         return self.policies.get(key, ())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -83,6 +85,23 @@ def _environments(processes: list[int]) -> dict[str, bytes]:
         with suppress(FileNotFoundError, ProcessLookupError):
             found[(folder / "cmdline").read_text()] = (folder / "environ").read_bytes()
     return found
+
+
+@pytest.mark.parametrize(("given", "told"), [(None, "jemalloc"), ("mimalloc", "mimalloc")])
+def test_workers_of_spark_have_the_allocator_of_rewrites_or_the_one_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None, told: str
+) -> None:
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    if given is not None:
+        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", given)
+    environment = _environment(SparkSettings(work_dir=tmp_path), "token", tmp_path)
+    code = "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    known = subprocess.run(
+        [sys.executable, "-c", "import pyarrow; print(*pyarrow.supported_memory_backends())"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert answer.stdout.strip() == told or told not in known.stdout.split()
 
 
 def test_spark_is_told_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,12 @@ from coordinator.connectors.iceberg.locations import (
     deletable,
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
-from coordinator.connectors.iceberg.metadata_locations import Metastore, current_location, current_locations
+from coordinator.connectors.iceberg.metadata_locations import (
+    Metastore,
+    all_locations,
+    current_location,
+    current_locations,
+)
 from coordinator.connectors.iceberg.opaque_types import teach_opaque_types
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
@@ -161,6 +166,19 @@ class TableCatalog:
         """The same by name, as far as one question tells it of all tables: nothing but of SQL catalogs."""
         with mapped(f"{self.settings.catalog}.{schema}"):
             return current_locations(self._connected(), schema)
+
+    def all_locations(self) -> Mapping[tuple[str, str], str] | None:
+        """The same of all schemas, by schema and name; None but of SQL catalogs."""
+        with mapped(self.settings.catalog):
+            return all_locations(self._connected())
+
+    def location_if_cheap(self, schema: str, name: str) -> str | None:
+        """As ``location``, where no metadata are read or sent for it, unless they changed."""
+        with mapped(f"{schema}.{name}"):
+            catalog = self._connected()
+            if isinstance(catalog, ServedCatalog):
+                return catalog.compared_location((*schema.split("."), name))
+            return current_location(catalog, schema, name)
 
     def open(self, schema: str, name: str) -> Table:
         """A table of the caller's own at its newest metadata, to commit on; raises ProcessionError NOT_FOUND.

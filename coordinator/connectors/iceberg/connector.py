@@ -170,6 +170,14 @@ class IcebergConnector(KeepsWork):
         """Implements ``MaintainedTables``."""
         return self.tables_of.locations(schema)
 
+    def markers_at_once(self) -> Mapping[tuple[str, str], str] | None:
+        """Implements ``MaintainedTables``."""
+        return self.tables_of.all_locations()
+
+    def marker_if_cheap(self, schema: str, table: str) -> str | None:
+        """Implements ``MaintainedTables``: of a REST server where it has an ETag for what is here of the table."""
+        return self.tables_of.location_if_cheap(schema, table)
+
     def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:
         """Implements ``MaintainedTables``. Raises ProcessionError."""
         found = self.tables_of.load(schema, table)

@@ -19,6 +19,9 @@ _OF_SCHEMA = (IcebergTables.catalog_name == bindparam("catalog")) & (
 )
 _LOCATION = select(IcebergTables.metadata_location).where(_OF_SCHEMA, IcebergTables.table_name == bindparam("name"))
 _LOCATIONS = select(IcebergTables.table_name, IcebergTables.metadata_location).where(_OF_SCHEMA)
+_ALL_LOCATIONS = select(IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location).where(
+    IcebergTables.catalog_name == bindparam("catalog")
+)
 
 
 @runtime_checkable
@@ -37,6 +40,15 @@ def current_locations(catalog: Catalog, schema: str) -> Mapping[str, str]:
     with catalog.engine.connect() as connection:
         rows = connection.execute(_LOCATIONS, {"catalog": catalog.name, "schema": schema})
         return {name: location for name, location in rows if location is not None}
+
+
+def all_locations(catalog: Catalog) -> Mapping[tuple[str, str], str] | None:
+    """Of all tables of a catalog by one question, by schema and name; None where a catalog has none for it."""
+    if not isinstance(catalog, SqlCatalog):
+        return None
+    with catalog.engine.connect() as connection:
+        rows = connection.execute(_ALL_LOCATIONS, {"catalog": catalog.name})
+        return {(schema, name): location for schema, name, location in rows if location is not None}
 
 
 def current_location(catalog: Catalog, schema: str, name: str) -> str | None:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow as pa
+
 from coordinator.engine.ports import reserved_port
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchive, flags, jars_of
@@ -47,6 +49,7 @@ _OPENS = [
 ]
 _WITH_OWN_SECRET = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?")
 """Masters for which Spark makes the secret of ``spark.authenticate`` itself."""
+_ARROW_POOL, _REWRITES_POOL = "ARROW_DEFAULT_MEMORY_POOL", "jemalloc"
 _BOOTSTRAP = Path(__file__).with_name("bootstrap")
 _LOG4J = """\
 rootLogger.level = warn
@@ -275,7 +278,16 @@ def _environment(settings: SparkSettings, token: str, home: Path) -> dict[str, s
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": given if settings.on_cluster else sys.executable,
         "PYTHONPATH": os.pathsep.join(part for part in path if part),
+        **_arrow_pool(),
     }
+
+
+def _arrow_pool() -> dict[str, str]:
+    """Of Arrow's allocators the one with which a rewrite takes least time and memory; who sets another decides."""
+    if given := os.environ.get(_ARROW_POOL):
+        return {_ARROW_POOL: given}
+    known: list[str] = pa.lib.supported_memory_backends()
+    return {_ARROW_POOL: _REWRITES_POOL} if _REWRITES_POOL in known else {}
 
 
 def _await_port(server: EmbeddedServer, settings: SparkSettings, given_up: Callable[[], bool]) -> None:

@@ -219,6 +219,26 @@ class ServedCatalog(RestCatalog):
                     self._answers.popitem(last=False)
         return found, True
 
+    def compared_location(self, name: Identifier) -> str | None:
+        """Where a table's newest metadata is, if the server can tell whether they are those that are here.
+
+        None where they are not here or have no ETag, or where there is no such table. What comes of a table that
+        changed is not kept: whoever loads it needs its keys with it.
+        """
+        with self._kept:
+            known = self._answers.get(name)
+        if known is None:
+            return None
+        url = self.url(Endpoints.load_table, prefixed=True, **self._split_identifier_for_path(name))
+        answer = self._asked("GET", url, EMPTY_DICT, headers={"If-None-Match": known[0]})
+        if answer.status_code == 304:
+            return known[1].metadata_location
+        if answer.status_code == 404:
+            return None
+        _check(answer)
+        location: str | None = answer.json().get("metadata-location")
+        return location
+
     def _io_of(self, name: Identifier, answer: TableResponse, *, is_new: bool) -> FileIO:
         implementation = {**self.properties, **_without_code(answer.config)}.get("py-io-impl", EXACT_FILE_IO)
         if implementation not in _OF_ARROW:
