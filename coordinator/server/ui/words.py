@@ -10,6 +10,7 @@ from coordinator.sql.blanks import BLANKS
 _SKIPPED = re.compile(BLANKS)
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 _LOOKED_AT = 20_000
+_NUMERIC = frozenset({"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"})
 
 
 def first_line(text: str, limit: int = 160) -> str:
@@ -73,3 +74,12 @@ def ago(value: datetime | None, now: datetime | None = None) -> str:
     if value is None:
         return ""
     return duration(max(0.0, ((now or datetime.now(UTC)) - value).total_seconds())) + " ago"
+
+
+def is_numeric(type_text: str) -> bool:
+    """Whether values of a Presto type stand at the right of their column.
+
+    >>> is_numeric("decimal(10,2)"), is_numeric("map(integer,integer)")
+    (True, False)
+    """
+    return type_text.partition("(")[0] in _NUMERIC

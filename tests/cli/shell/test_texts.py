@@ -74,6 +74,8 @@ def test_variables_stand_outside_of_texts() -> None:
         ("SELECT (", 1, 9, "LINE 1: SELECT ( <EOF>\n                ^\n"),
         ("SELECT 1", 7, 1, ""),
         (f"SELECT {'a, ' * 99}nope", 1, 305, f"LINE 1: ...{'a, ' * 9}nope\n{' ' * 38}^\n"),
+        (f"SELECT '{'日' * 60}', nope", 1, 72, f"LINE 1: ...{'日' * 12}', nope\n{' ' * 38}^\n"),
+        (f"SELECT nope, '{'日' * 60}'", 1, 8, f"LINE 1: SELECT nope, '{'日' * 27}...\n{' ' * 15}^\n"),
         ("SELECT '\x1b[31m', x", 1, 17, "LINE 1: SELECT '\\x1b[31m', x\n                           ^\n"),
     ],
 )
