@@ -148,8 +148,8 @@ def test_numbers_of_a_result_are_those_of_the_server(browser, service):
         page.click("#run")
         page.locator("#downloads").wait_for()
         shown = page.locator("#result tbody td").all_inner_texts()
-        digits = ["9007199254740993", "1.0", "1.0E100", '{"k":9223372036854775807}', "12345678901234567890", "2"]
-        assert [each.replace("1e+100", "1.0E100") for each in shown] == digits
+        digits = ["9007199254740993", "1.0", "1e100", '{"k":9223372036854775807}', "12345678901234567890", "2"]
+        assert shown == digits
         assert page.locator("#result th.number").all_inner_texts() == ["n", "one", "huge", "n"]
         with page.expect_download() as download:
             page.click("#json")

@@ -76,6 +76,7 @@ def make_environment() -> Environment:
         "moment": words.moment,
         "ago": words.ago,
         "first_line": words.first_line,
+        "shown": words.shown,
         "query_row": _query_row(made),
     }
     made.tests["numeric"] = words.is_numeric

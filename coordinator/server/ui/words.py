@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+import msgspec
+
 from coordinator.sql.blanks import BLANKS
 
 _SKIPPED = re.compile(BLANKS)
@@ -74,6 +76,17 @@ def ago(value: datetime | None, now: datetime | None = None) -> str:
     if value is None:
         return ""
     return duration(max(0.0, ((now or datetime.now(UTC)) - value).total_seconds())) + " ago"
+
+
+def shown(value: object) -> str:
+    """A value of a result as SQL writes it, arrays and maps as JSON.
+
+    >>> shown(True), shown(["a", None, 1.5]), shown("x")
+    ('true', '["a",null,1.5]', 'x')
+    """
+    if isinstance(value, bool | list | dict):
+        return msgspec.json.encode(value).decode()
+    return str(value)
 
 
 def is_numeric(type_text: str) -> bool:

@@ -84,6 +84,8 @@
     return JSON.parse(body.replace(token, kept), exact);
   }
 
+  const counted = (number) => `${number} row${number === 1 ? "" : "s"}`;
+
   // JSON as JSON.stringify writes it, with numbers as they came.
   function written(value) {
     if (value instanceof Exact) return value.text;
@@ -178,7 +180,7 @@
           addRow(row);
         }
         const done = Number(found.stats.progressPercentage);
-        part("status").textContent = `${found.stats.state}${done ? ` ${Math.round(done)} %` : ""}, ${rows.length} rows`;
+        part("status").textContent = `${found.stats.state}${done ? ` ${Math.round(done)} %` : ""}, ${counted(rows.length)}`;
         problem(found.error);
         own.next = found.nextUri ? below(found.nextUri) : null;
         if (!own.next) break;
@@ -196,7 +198,7 @@
     } catch (error) {
       if (!own.stopped) problem({ message: error.message });
     }
-    if (own.cancelled) part("status").textContent = `Cancelled, ${rows.length} rows`;
+    if (own.cancelled) part("status").textContent = `Cancelled, ${counted(rows.length)}`;
     running = null;
     part("run").disabled = false;
     part("cancel").disabled = true;
