@@ -71,6 +71,9 @@ def test_every_page(browser, service):
         assert "2 files" in light.page.locator(".bars").inner_text()
         light.open(f"table?{TABLE}&tab=snapshots")
         assert light.page.locator(".snapshots circle").count() == 2
+        phone.open(f"table?{TABLE}&tab=snapshots")
+        dot = phone.page.locator(".snapshots circle").first.bounding_box()
+        assert dot is not None and dot["width"] > 5, dot
         light.page.keyboard.press("Tab")
         assert light.page.evaluate("document.activeElement.className") == "skip"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlencode
@@ -88,7 +88,7 @@ def asked(parameters: Mapping[str, str]) -> Asked:
             if times[name] is None:
                 problems.append(f"{name}: {values[name]} is no time as 2026-11-23T06:00")
     sort = parameters.get("sort", "created")
-    found = Asked(
+    return Asked(
         values,
         times["from"],
         times["to"],
@@ -96,8 +96,8 @@ def asked(parameters: Mapping[str, str]) -> Asked:
         parameters.get("order") == "asc",
         parameters.get("page", "")[:_LONGEST],
         parameters.get("where") == "history",
+        tuple(problems),
     )
-    return replace(found, problems=tuple(problems))
 
 
 def _not_of_pages(query: Query) -> bool:
