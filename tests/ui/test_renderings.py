@@ -75,6 +75,18 @@ def test_a_failure_is_told_to_those_who_wait_and_tried_again_for_the_next() -> N
     assert asyncio.run(ask()) == (["failure 1"] * 3, b"2")
 
 
+def test_a_failure_that_nobody_waited_for_is_not_kept() -> None:
+    async def ask() -> bytes:
+        shared, made = Renderings(lambda: 0.0), Made(failures=1)
+        leaving = asyncio.create_task(shared.of("list", 3, "same", made))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.sleep(0.05)
+        return (await shared.of("list", 3, "same", made))[0].body
+
+    assert asyncio.run(ask()) == b"2"
+
+
 def test_who_goes_away_takes_nobody_elses_page_along() -> None:
     async def ask() -> bytes:
         shared, made = Renderings(lambda: 0.0), Made()

@@ -40,17 +40,18 @@ class Renderings:
     ) -> tuple[Rendering, bool]:
         """One that was begun less than ``age`` seconds ago or under the same stamp; whether it was made for this."""
         begun = self._begun.get(key)
-        if begun is not None and (self._now() - begun.at < age or (stamp is not None and begun.stamp == stamp)):
+        if begun is not None and self._holds(begun, age, stamp):
             return await asyncio.shield(begun.rendering), False
         fresh = _Begun(self._now(), stamp, asyncio.ensure_future(make()))
         self._begun.pop(key, None)
         self._begun[key] = fresh
         if len(self._begun) > _MOST:
             del self._begun[next(iter(self._begun))]
-        try:
-            return await asyncio.shield(fresh.rendering), True
-        except Exception:
-            # What went wrong is told to those who wait now, and tried again for the next.
-            if self._begun.get(key) is fresh:
-                del self._begun[key]
-            raise
+        return await asyncio.shield(fresh.rendering), True
+
+    def _holds(self, begun: _Begun, age: float, stamp: str | None) -> bool:
+        """What went wrong is told to those who wait for it, and tried again for the next."""
+        rendering = begun.rendering
+        if rendering.done() and (rendering.cancelled() or rendering.exception() is not None):
+            return False
+        return self._now() - begun.at < age or (stamp is not None and begun.stamp == stamp)
