@@ -147,10 +147,9 @@ def _text(options: Options) -> str | None:
         raise OptionError("--execute and --file do not go together")
     if options.execute is not None:
         try:
-            options.execute.encode()
-        except UnicodeEncodeError as error:
-            raise OptionError(f"--execute is no text in UTF-8: {error.reason}") from error
-        return options.execute
+            return os.fsencode(options.execute).decode()  # whatever the locale says of arguments
+        except UnicodeError as error:
+            raise OptionError("--execute is no text in UTF-8") from error
     try:
         if options.file is not None:
             return options.file.read_text("utf-8-sig")
