@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
 
 from coordinator.cli.answers import DECODER
 from coordinator.cli.client import Page
@@ -31,8 +31,7 @@ def page(**stats: object) -> Page:
 
 def drawn(shown: Page, width: int = 110) -> list[str]:
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, legacy_windows=False)
-    for line in status_lines(shown, 13.0):
-        console.print(line)
+    console.print(Group(*status_lines(shown, 13.0)))  # as it is drawn
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return [line.rstrip() for line in text.splitlines()]
 
