@@ -12,6 +12,8 @@ from coordinator.recovering import close_catalogs, open_catalogs, recovering
 from coordinator.values.machine import limit_arenas
 
 Running = Callable[[], AbstractAsyncContextManager[None]]
+_GARBAGE_AFTER = 10_000
+"""Objects; a statement has thousands, hardly any in circles, and looking for those after every 700 took a tenth."""
 
 
 @asynccontextmanager
@@ -62,6 +64,7 @@ async def _started(parts: Parts, maintaining: Running, serving: Running) -> Asyn
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_GARBAGE_AFTER)
         yield
 
 

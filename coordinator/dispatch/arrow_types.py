@@ -14,15 +14,8 @@ import pyarrow.compute as pc
 
 from coordinator.dispatch.cells import encode_column
 from coordinator.kernels.functions.arrow_forms import field_name
-from coordinator.values.arrow_columns import (
-    instants_of_texts,
-    is_text,
-    list_of,
-    map_of,
-    plain,
-    row_of,
-    uuid_bytes,
-)
+from coordinator.kernels.nested import list_of, map_of, row_of
+from coordinator.values.arrow_columns import instants_of_texts, is_text, plain, uuid_bytes
 from coordinator.vocabulary.planned_statement import Column
 from shared.plan.kept import kept
 from shared.plan.types import Type, parse_type

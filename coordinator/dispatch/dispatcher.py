@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
+from coordinator.dispatch.races import MOST_RACES, lost_race, pause_seconds
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.replays import Replays
 from coordinator.dispatch.result_space import ResultSpace, return_memory
@@ -221,10 +222,7 @@ class Dispatcher:
             return
         self._unpolled.discard(query)
         self.totals.started()
-        task = asyncio.create_task(self._run(query), name=f"query-{query.id}")
-        self._tasks[query.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
-        query.on_done(lambda _: _cancel_from_outside(task))
+        self._begin(query, self._run(query))
 
     def delivery(self, query: Query) -> Delivery:
         """The conversation about ``query``."""
@@ -248,17 +246,24 @@ class Dispatcher:
         return again
 
     async def _run(self, query: Query) -> None:
-        """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
+        """Until the engine's thread has begun."""
         trace = begin_tracing(query.id, query.session.traceparent)
         if self._traced and trace.sampled:
             query.calls = TracedCalls()
+        await self._guarded(query, self._planned_and_run(query))
+
+    async def _planned_and_run(self, query: Query) -> None:
+        planned = await self._plan(query) if self._eager(query) else None
+        await self._queue(query, planned)
+        if planned is None or await self._stale(query, planned):
+            query.transition(QueryState.PLANNING)
+            planned = await self._plan(query)
+        self._execute(query, planned)
+
+    async def _guarded(self, query: Query, work: Coroutine[None, None, None]) -> None:
+        """Whatever goes wrong becomes the query's error."""
         try:
-            planned = await self._plan(query) if self._eager(query) else None
-            await self._queue(query, planned)
-            if planned is None or await self._stale(query, planned):
-                query.transition(QueryState.PLANNING)
-                planned = await self._plan(query)
-            self._execute(query, planned)
+            await work
         except asyncio.CancelledError:
             # The query has ended (cancelled, killed, abandoned), or the server stops.
             query.cancel()
@@ -321,7 +326,8 @@ class Dispatcher:
 
     def _execute(self, query: Query, planned: PlannedStatement) -> None:
         query.timeline.start("dispatch")
-        query.transition(QueryState.STARTING)
+        if query.state not in (QueryState.STARTING, QueryState.RUNNING):  # as it is where it runs again
+            query.transition(QueryState.STARTING)
 
         def started() -> None:
             if query.state is QueryState.STARTING:
@@ -333,7 +339,10 @@ class Dispatcher:
             if query.state.done:
                 return
             if error is not None:
-                query.fail(error)
+                if lost_race(planned, error) and query.runs_again < MOST_RACES:
+                    self._race_again(query, error)
+                else:
+                    query.fail(error)
                 return
             query.timeline.start("deliver")
             query.transition(QueryState.FINISHING)
@@ -348,6 +357,23 @@ class Dispatcher:
             first_rows=lambda: query.timeline.start("deliver"),
             ended=ended,
         )
+
+    def _race_again(self, query: Query, lost: ProcessionError) -> None:
+        """Plan a change of rows over the tables as they are now, and run it."""
+        query.runs_again += 1
+        _log.warning("statement runs again", query_id=query.id, reason=lost.message)
+
+        async def again() -> None:
+            await asyncio.sleep(pause_seconds())
+            self._execute(query, await self._plan(query))
+
+        self._begin(query, self._guarded(query, again()))
+
+    def _begin(self, query: Query, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work, name=f"query-{query.id}")
+        self._tasks[query.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
+        query.on_done(lambda _: _cancel_from_outside(task))
 
     async def drained(self, poll_interval: float = 0.05) -> None:
         """Return once no query runs and no rows wait for a client."""

@@ -287,3 +287,8 @@ def is_orderable(value: Type) -> bool:
 def untyped(type_: Type) -> bool:
     """Something in it is of no type: NULL, or what an array or map without elements would hold."""
     return type_.base == "unknown" or any(map(untyped, type_.arguments))
+
+
+def holds_time(type_: Type) -> bool:
+    """Whether values of the type have times of day in them, which Spark's Iceberg neither reads nor writes."""
+    return type_.base == "time" or any(map(holds_time, type_.arguments))

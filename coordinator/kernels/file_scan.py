@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from .functions.geometry import shape_of_binary
+from .nested import list_of, map_of, row_of
 from .rewrite import live_rows
 from .row_groups_needed import Ranges, with_needed_groups
 from .tasks import WriteTask
@@ -58,12 +59,41 @@ def _counted(rows: int) -> Iterator[Any]:
 
 
 def _fitted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if isinstance(array.type, pa.UuidType):
-        values = array.storage.to_pylist()
-        return pa.array([None if value is None else str(UUID(bytes=value)) for value in values], wanted)
+    if _holds_uuids(array.type, wanted):
+        return _with_texts(array, wanted)
     if _holds_shapes(array.type, wanted):
         return pa.array([_shown(value, array.type, wanted) for value in array.to_pylist()], wanted)
     return array if array.type == wanted else array.cast(wanted)
+
+
+def _holds_uuids(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether some part is stored as a UUID and wanted as text."""
+    if stored.num_fields and stored.num_fields == wanted.num_fields:
+        return any(_holds_uuids(stored.field(i).type, wanted.field(i).type) for i in range(stored.num_fields))
+    return _is_uuid(stored) and bool(pa.types.is_string(wanted))
+
+
+def _is_uuid(stored: pa.DataType) -> bool:
+    """Within other types the reader gives but the bytes, which are wanted as text for UUIDs alone."""
+    if isinstance(stored, pa.UuidType):
+        return True
+    return bool(pa.types.is_fixed_size_binary(stored)) and stored.byte_width == 16
+
+
+def _with_texts(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The values with texts for UUIDs; the other parts as ``wanted``."""
+    stored = array.type
+    if not _holds_uuids(stored, wanted):
+        return _fitted(array, wanted)
+    if pa.types.is_list(stored):
+        return list_of(array, wanted, lambda _, child: _with_texts(child, wanted.value_type))
+    if pa.types.is_map(stored):
+        kinds = (wanted.key_type, wanted.item_type)
+        return map_of(array, wanted, lambda i, child: _with_texts(child, kinds[i]))
+    if pa.types.is_struct(stored):
+        return row_of(array, wanted, lambda i, child: _with_texts(child, wanted.field(i).type))
+    values = (array.storage if isinstance(array, pa.ExtensionArray) else array).to_pylist()
+    return pa.array([None if value is None else str(UUID(bytes=value)) for value in values], wanted)
 
 
 def _holds_shapes(stored: pa.DataType, wanted: pa.DataType) -> bool:

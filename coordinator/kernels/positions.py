@@ -28,7 +28,13 @@ from .wire import decode, encode
 
 _SCHEMA = pa.schema(
     [
-        pa.field("file_path", pa.string(), nullable=False, metadata={b"PARQUET:field_id": b"2147483546"}),
+        # Stored as text; here a path takes a byte a row, not its length.
+        pa.field(
+            "file_path",
+            pa.dictionary(pa.int8(), pa.string()),
+            nullable=False,
+            metadata={b"PARQUET:field_id": b"2147483546"},
+        ),
         pa.field("pos", pa.int64(), nullable=False, metadata={b"PARQUET:field_id": b"2147483545"}),
     ]
 )
@@ -84,7 +90,8 @@ def write_positions(
 
 
 def _write_parquet(output: Output, storage: Mapping[str, str], data_file: str, positions: Positions) -> PositionFile:
-    table = pa.table([pa.repeat(data_file, len(positions)), pa.array(positions)], schema=_SCHEMA)
+    paths = pa.DictionaryArray.from_arrays(np.zeros(len(positions), np.int8), [data_file])
+    table = pa.table([paths, pa.array(positions)], schema=_SCHEMA)
     location, sink = open_output(output, storage)
     try:
         with writing(location), sink:

@@ -18,7 +18,7 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, typed
 from coordinator.expressions.folding import NotConstantError, evaluate
-from coordinator.expressions.types import can_coerce, read_type, type_text
+from coordinator.expressions.types import can_coerce, holds_time, read_type, type_text
 from coordinator.planner.guard import TableRead
 from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable, written_name
 from coordinator.planner.query.builder import Builder
@@ -43,6 +43,8 @@ from shared.spi.table_writes import RowFilter, TableWrite
 FILE = Variable(name="$file", type="varchar")
 _OF_VIEWS = {"deletes": "Deleting from", "updates": "Updating", "merges": "Merging into"}
 ROW_ID = Variable(name="$rowid", type="bigint")
+LINEAGE = Variable(name="$row_lineage", type="bigint")
+"""Iceberg's ``_row_id``, which an updated row keeps: of tables of version 3 whose rows the connector writes itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,8 @@ def scan_target(
         refuse_view(name, location, planner.catalogs, _OF_VIEWS[what])
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {name} does not exist")
     writable(connector, what)
+    for place in (FILE, ROW_ID, LINEAGE):  # no column of a subquery is called so
+        planner.ids.names.used.setdefault(place.name, 0)
     relation = (alias,) if alias is not None else (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
     for column in table.columns:
@@ -182,10 +186,15 @@ def scan_target(
         fields.append(ScopeField(column.name, variable, relation))
     assignments[FILE.key] = _metadata_column(2147483646, "_file", "varchar")
     assignments[ROW_ID.key] = _metadata_column(2147483645, "_pos", "bigint")
+    places = [FILE, ROW_ID]
+    lineage = next((c for c in table.hidden_columns if c.name == "_row_id"), None)
+    if lineage is not None and any(holds_time(read_type(f.variable.type)) for f in fields):
+        assignments[LINEAGE.key] = lineage.handle
+        places.append(LINEAGE)
     scan = TableScanNode(
         id=planner.ids.node(),
         table=table.handle,
-        outputVariables=(*(f.variable for f in fields), FILE, ROW_ID),
+        outputVariables=(*(f.variable for f in fields), *places),
         assignments=assignments,
     )
     planner.scans[scan.id] = table

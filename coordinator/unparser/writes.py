@@ -9,12 +9,14 @@ from typing import assert_never
 from sqlglot import exp
 
 from coordinator.expressions.builders import typed
+from coordinator.expressions.types import holds_time
 from coordinator.planner.incremental import Part
 from coordinator.planner.row_changes import RowChange
 from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import LIMITS, unparse_for_spark, work_of
 from coordinator.unparser.constant_query import constant_rows
 from coordinator.unparser.engine_choice import EngineLimits
+from coordinator.unparser.own_changes import changes_times, own_change
 from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json, stored_json
@@ -24,7 +26,6 @@ from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableScanNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import walk
-from shared.plan.types import Type
 from shared.spi.materialized_views import Refresh
 from shared.spi.relation import AppendedRows, CatalogTable, Relation, SentRelation
 from shared.spi.table_writes import TableWrite
@@ -41,12 +42,14 @@ def write_work(
     if planned.write.no_rows and not replaces:
         return WriteRows(planned.write)
     if isinstance(planned.change, RowChange):
+        if changes_times(planned.change, logical):
+            return own_change(planned, planned.change, logical, relation_of, limits)
         before, after, inputs = changed_rows(planned.change, logical, relation_of)
         return WriteRows(replace(planned.write, before=before, after=after), inputs)
     writer = next(node for node in walk(logical) if isinstance(node, TableWriterNode))
     refresh = planned.write.refresh
     own = planned.write.kind == "INSERT" and refresh is None and not replaces and _may_be_own(writer, relation_of)
-    if own and any(_holds_time(typed(variable)) for variable in writer.columns):
+    if own and any(holds_time(typed(variable)) for variable in writer.columns):
         return _own_rows(planned.write, writer, relation_of, limits)
     if refresh is not None and refresh.how != "whole":
         relation_of = _new_rows(refresh, relation_of)
@@ -78,10 +81,6 @@ def _may_be_own(writer: TableWriterNode, relation_of: RelationOf) -> bool:
         return False
     scans = (node for node in walk(writer.source) if isinstance(node, TableScanNode))
     return not any(isinstance(relation_of(scan), SentRelation) for scan in scans)
-
-
-def _holds_time(type_: Type) -> bool:
-    return type_.base == "time" or any(map(_holds_time, type_.arguments))
 
 
 def _own_rows(write: TableWrite, writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits) -> WriteRows:

@@ -216,13 +216,6 @@ def test_others_append_meanwhile(service: Service) -> None:
     assert len(ids) == len(set(ids)) == 10 + 10 * counts[0] + 5
 
 
-def test_times_beside_what_the_embedded_engine_cannot_read_are_refused_by_name(service: Service) -> None:
-    create(service, "own_nested", 1)
-    said = failure(service, "SELECT nested.a FROM iceberg.db.own_nested")
-    assert said.startswith("NOT_SUPPORTED: Table db.own_nested cannot be read: column nested is of type struct<")
-    assert said.endswith("and Spark knows no columns of type time (at, nested.a, nested.m.value)")
-
-
 PLAIN = """(BIGINT '1', 'a', TIMESTAMP '2024-02-29 12:00:00.123', TIMESTAMP '2024-07-01 00:00:00 Europe/Berlin', DATE
     '2024-02-29', DECIMAL '12.34', UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59', X'00FF', REAL '1.5', nan(), true,
     SMALLINT '7', ARRAY['x', NULL], MAP(ARRAY['a'], ARRAY[TIMESTAMP '0999-01-01 00:00:00']),

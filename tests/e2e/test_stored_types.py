@@ -20,6 +20,7 @@ from pyiceberg.types import (
     NestedField,
     StringType,
     StructType,
+    TimestamptzType,
     TimeType,
     UUIDType,
 )
@@ -103,22 +104,67 @@ def failure(service: Service, statement: str) -> str:
     return f"{caught.value.error_name}: {caught.value.message}"
 
 
-TIMES = "Spark cannot write columns of type time (at, nested.a, nested.m.value)"
-
-
-def test_row_changes_that_spark_cannot_make_name_the_columns(service: Service) -> None:
+def test_rows_are_changed_whatever_their_types(service: Service) -> None:
     table = create(service, "stored_changed", 1)
-    name = "iceberg.db.stored_changed"
-    for statement, said in (
-        (f"UPDATE {name} SET id = 0 WHERE id = 3", "update rows"),
-        (f"MERGE INTO {name} t USING (VALUES 3) s (i) ON t.id = s.i WHEN MATCHED THEN UPDATE SET id = 0", "merge rows"),
-        (f"DELETE FROM {name} WHERE id = 3", "delete some of the rows of a file"),
-    ):
-        assert failure(service, statement) == f"NOT_SUPPORTED: Cannot {said} of table db.stored_changed: {TIMES}"
-    service.execute(f"CREATE TABLE iceberg.db.stored_copied AS SELECT id FROM {name} WHERE id > 3")
-    ids = sorted(row[0] for row in service.execute("SELECT id FROM iceberg.db.stored_copied"))
-    assert ids == sorted(row[0] for row in service.execute(f"SELECT id FROM {name} WHERE id > 3")) != []
-    assert len(content(table)) == 10
+    name, before = "iceberg.db.stored_changed", content(table)
+    assert service.execute(f"DELETE FROM {name} WHERE id = 3") == [[1]]
+    assert service.execute(f"UPDATE {name} SET id = id + 1000") == [[9]]
+    merge = f"MERGE INTO {name} t USING (VALUES 1004, 77) s (i) ON t.id = s.i WHEN MATCHED THEN DELETE"
+    assert service.execute(f"{merge} WHEN NOT MATCHED THEN INSERT (id) VALUES (s.i)") == [[2]]
+    assert service.execute(f"UPDATE {name} SET id = id - 1000, nested = nested WHERE id >= 1000") == [[8]]
+    assert [row for row in content(table) if row["id"] != 77] == [row for row in before if row["id"] not in (3, 4)]  # type: ignore[index]
+
+
+WITHIN = """
+    SELECT * FROM {t} ORDER BY id
+    SELECT id, keys[1], times[1], r.z, r.u, m[UUID '00000000-0000-0000-0000-000000000006'] FROM {t} WHERE id = 1
+    SELECT CAST(element_at(times, 1) AS varchar), CAST(r AS json), CAST(keys AS json), typeof(m) FROM {t} ORDER BY id
+    SELECT r.z AT TIME ZONE 'America/New_York', hour(r.z), date_trunc('day', r.z), to_unixtime(r.z) FROM {t} ORDER BY id
+    SELECT k, count(*) FROM {t} CROSS JOIN UNNEST(keys) x (k) GROUP BY k ORDER BY k
+    SELECT z, id FROM {t} CROSS JOIN UNNEST(times) x (z) ORDER BY id, z NULLS LAST
+    SELECT count(*) FROM {t} WHERE contains(keys, UUID '00000000-0000-0000-0000-000000000005')
+    SELECT count(*) FROM {t} WHERE r.z > TIMESTAMP '2024-07-01 02:03:04 UTC' AND r.u IS NOT NULL
+    SELECT max(r.z), min(r.u), count(DISTINCT keys), approx_distinct(r.z) FROM {t}
+    SELECT map_keys(m), map_values(m), element_at(m, r.u) FROM {t} ORDER BY id
+    SELECT a.id FROM {t} a JOIN {t} b ON a.r.u = element_at(b.keys, 1) ORDER BY 1
+    SELECT CAST(times AS array(timestamp)), transform(times, x -> date_add('hour', 1, x)) FROM {t} ORDER BY id
+"""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_uuids_and_instants_within_other_types(service: Service, zone: str) -> None:
+    """What the embedded engine makes of them is what Spark makes of them."""
+    name = f"stored_within_{zone[:2].lower()}"
+    lake = service.lake()
+    lake.create_namespace_if_not_exists("db")
+    schema = Schema(
+        NestedField(1, "id", LongType()),
+        NestedField(2, "keys", ListType(3, UUIDType(), element_required=False)),
+        NestedField(4, "times", ListType(5, TimestamptzType(), element_required=False)),
+        NestedField(6, "r", StructType(NestedField(7, "z", TimestamptzType()), NestedField(8, "u", UUIDType()))),
+        NestedField(9, "m", MapType(10, UUIDType(), 11, TimestamptzType(), value_required=False)),
+    )
+    table = lake.create_table(f"db.{name}", schema=schema)
+    moment = datetime.datetime(2024, 7, 1, 2, 3, 4, 567000, tzinfo=datetime.UTC)
+    key = [uuid.UUID(int=number).bytes for number in range(8)]
+    instant, binary = pa.timestamp("us", "UTC"), pa.binary(16)
+    columns = {
+        "id": pa.array([1, 2, 3], pa.int64()),
+        "keys": pa.array([[key[5], None], [], None], pa.list_(binary)),
+        "times": pa.array([[moment, None, moment.replace(year=1950)], [], None], pa.list_(instant)),
+        "r": pa.array(
+            [{"z": moment, "u": key[5]}, {"z": None, "u": None}, None], pa.struct({"z": instant, "u": binary})
+        ),
+        "m": pa.array([[(key[6], moment), (key[5], None)], [], None], pa.map_(binary, instant)),
+    }
+    table.append(pa.table(columns))
+    for statement in WITHIN.strip().splitlines():
+        text = statement.strip().format(t=f"iceberg.db.{name}")
+        ours, others = (
+            service.execute(text, session_properties={"engine": engine}, http_headers={"X-Presto-Time-Zone": zone})
+            for engine in ("EMBEDDED", "SPARK")
+        )
+        assert ours == others, statement
 
 
 def test_deletes_of_whole_files_need_no_engine(service: Service) -> None:

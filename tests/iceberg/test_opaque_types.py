@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -215,4 +215,10 @@ def test_nanoseconds_are_cut_inside_of_other_types_too() -> None:
     assert align is not None
     found = align(pa.array([[1_999, None], None], source.type))
     assert found.to_pylist() == [[datetime(1970, 1, 1, microsecond=1), None], None]
-    assert scan_columns(handle, ["z"], 3) == "column z is of type list<timestamptz_ns>"
+    (zoned_column,) = scan_columns(handle, ["z"], 3)
+    assert (str(zoned_column.type), zoned_column.as_stored) == ("array(timestamp with time zone)", False)
+    element = pa.field("element", pa.timestamp("ns", "UTC"), metadata={"PARQUET:field_id": "5"})
+    align = aligner(pa.field("z", pa.list_(element), metadata={"PARQUET:field_id": "4"}), zoned_column.field)
+    assert align is not None
+    found = align(pa.array([[1_999, None], None], pa.list_(element)))
+    assert found.to_pylist() == [[datetime(1970, 1, 1, microsecond=1, tzinfo=UTC), None], None]

@@ -147,6 +147,18 @@ def test_format_version_goes_up_only(lake: Any) -> None:
     assert refusal(lake, "upgrade_format_version", format_version=9)[1] == message
 
 
+def test_version_three_is_set_without_an_engine(lake: Any) -> None:
+    """Also of tables that Spark does not load; what it makes of one is compared in ``test_spark_catalogue``."""
+    lake.create("t", [numbers(0), numbers(10)])
+    before = lake.rows("t")
+    assert call(lake, "upgrade_format_version", format_version=3) == [(2, 3)]
+    table = lake.table("t")
+    assert (table.format_version, table.metadata.next_row_id, lake.rows("t")) == (3, 0, before)
+    assert call(lake, "upgrade_format_version", format_version=3) == [(3, 3)]
+    assert lake.rewrite("t", {"rewrite-all": "true"})["rewritten_data_files_count"] == 2
+    assert (lake.rows("t"), lake.table("t").metadata.next_row_id) == (before, len(before))
+
+
 def test_savepoints(lake: Any, ids: list[int]) -> None:
     stamps = {s.snapshot_id: s.timestamp_ms for s in lake.table("t").snapshots()}
     assert call(lake, "create_savepoint", comments="it's safe") == [(True, f"savepoint-{ids[2]}", ids[2])]

@@ -23,12 +23,12 @@ def times_of(table: Table) -> tuple[str, ...]:
 def unknown_to_spark(table: Table) -> str:
     """The columns beside those of type time for which Spark does not load the table, with their types; or nothing."""
     schema = table.schema()
-    if not _holds(schema, _is_unknown):
+    if not _holds(schema, is_unknown):
         return ""
     found = (
         f"{field.field_type} (column {schema.find_column_name(number)})"
         for number, field in sorted(index_by_id(schema).items())
-        if _is_unknown(field.field_type)
+        if is_unknown(field.field_type)
     )
     return ", ".join(found)
 
@@ -41,6 +41,7 @@ def _is_time(type_: IcebergType) -> bool:
     return isinstance(type_, TimeType)
 
 
-def _is_unknown(type_: IcebergType) -> bool:
+def is_unknown(type_: IcebergType) -> bool:
+    """Whether Spark loads no table with such a column; times of day apart, which are told apart everywhere."""
     opaque = is_opaque(type_) and not is_variant(type_)
     return opaque or isinstance(type_, TimestampNanoType | TimestamptzNanoType)

@@ -21,6 +21,11 @@ def apply(plan: PlanNode, _context: RuleContext) -> PlanNode:
     return _prune(plan, _names(output_variables(plan)))
 
 
+def pruned(query: nodes.OutputNode) -> nodes.OutputNode:
+    """The same of a query that is made of another statement's plan."""
+    return replace(query, source=_prune(query.source, _names(query.outputVariables)))
+
+
 def _prune(node: PlanNode, needed: Names) -> PlanNode:  # noqa: C901  (one case a kind of node)
     """``node`` with at least the ``needed`` of its outputs."""
     match node:

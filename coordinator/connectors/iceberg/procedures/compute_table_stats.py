@@ -15,10 +15,11 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import BlobMetadata, StatisticsFile
 from pyiceberg.table.update import SetStatisticsUpdate
-from pyiceberg.types import NestedField
+from pyiceberg.types import NestedField, TimestampNanoType, TimestamptzNanoType
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFiles, read_live
+from coordinator.connectors.iceberg.opaque_types import is_opaque
 from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
@@ -42,6 +43,8 @@ from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _THETA = "apache-datasketches-theta-v1"
 _TASKS_A_CORE = 4
+_NEWEST = 3
+"""Format version that the kernels read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,7 @@ DECLARATION = ProcedureDeclaration(
     output=(OutputColumn("statistics_file", "varchar", "The Puffin file that was written."),),
     example="CALL iceberg.system.compute_table_stats(table => 'sales.orders', columns => ARRAY['customer', 'day'])",
     notes="Trino, Spark and others read it. The columns are read on the executors. Iceberg's own procedure does it for "
-    "tables of format version 3, with equality deletes, with Avro or ORC files, and for columns inside of others. "
+    "tables with equality deletes, with Avro or ORC files, and for columns inside of others. "
     "No rows for a table without snapshots. Up to 4,096 distinct values the count is exact, then within about 3 %.",
 )
 
@@ -128,9 +131,15 @@ def _field(schema: Schema, name: str) -> NestedField:
 def _is_ours(table: Table, live: LiveFiles, fields: Sequence[NestedField], snapshot: Snapshot) -> bool:
     files = (*live.data, *live.deletes)
     top = {field.field_id for field in _schema(table, snapshot).fields}
-    plain = all(file.is_parquet and file.file.key_metadata is None for file in files)
+    plain = all((file.is_parquet or file.vector is not None) and file.file.key_metadata is None for file in files)
     by_position = all(file.is_position_delete for file in live.deletes)
-    return table.format_version < 3 and plain and by_position and all(field.field_id in top for field in fields)
+    known = all(field.field_id in top and not _is_new(field) for field in fields)
+    return plain and by_position and known and table.format_version <= _NEWEST
+
+
+def _is_new(field: NestedField) -> bool:
+    """Of the types of version 3, whose sketches Iceberg alone knows how to make."""
+    return is_opaque(field.field_type) or isinstance(field.field_type, TimestampNanoType | TimestamptzNanoType)
 
 
 def _sketches(call: Call[Arguments], table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> dict[int, Theta]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from pyiceberg.table import Table
-from pyiceberg.table.update import UpgradeFormatVersionUpdate
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
+from pyiceberg.table.update import UpgradeFormatVersionUpdate, _apply_table_update, _TableMetadataUpdateContext
 
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 from shared.spi.procedure_arguments import Declared, declared_arguments
@@ -35,7 +35,7 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("current_version", "integer", "Format version after the call."),
     ),
     example="CALL iceberg.system.upgrade_format_version('sales', 'orders', 3)",
-    notes="No file is rewritten. Version 3 is set through Spark.",
+    notes="No file is rewritten. Rows that are there get their ids of version 3 with the next commit.",
 )
 
 
@@ -45,20 +45,15 @@ def answer(call: Call[Arguments]) -> Rows:
     if not 1 <= version <= _NEWEST:
         message = f"Cannot upgrade table to unsupported format version: v{version} (supported: v{_NEWEST})"
         raise ArgumentError("format_version", message)
-    if version < _NEWEST:
-        return [commit_change(call.catalog, call.schema, call.table, lambda table: _upgraded(table, version))]
-    previous = _checked(call.catalog.open(call.schema, call.table), version)
-    if previous != version:
-        statement = f"ALTER TABLE {spark_table(call)} SET TBLPROPERTIES ('format-version'='{version:d}')"
-        run_spark(call, statement, "upgrade")
-    return [(previous, version)]
+    return [commit_change(call.catalog, call.schema, call.table, lambda table: _upgraded(table, version))]
 
 
 def _upgraded(table: Table, version: int) -> Change[tuple[int, int]]:
     previous = _checked(table, version)
     if previous == version:
         return Change((previous, version))
-    update = UpgradeFormatVersionUpdate.model_validate({"format-version": version})
+    kind = UpgradeFormatVersionUpdate if version < _NEWEST else UpgradeToThree
+    update = kind.model_validate({"format-version": version})
     return Change((previous, version), (update,))
 
 
@@ -66,3 +61,13 @@ def _checked(table: Table, version: int) -> int:
     if version < table.format_version:
         raise ArgumentError("format_version", f"Cannot downgrade v{table.format_version} table to v{version}")
     return int(table.format_version)
+
+
+class UpgradeToThree(UpgradeFormatVersionUpdate):
+    """To version 3, which PyIceberg knows and does not upgrade to: row ids count from 0 on."""
+
+
+@_apply_table_update.register(UpgradeToThree)
+def _(update: UpgradeToThree, base_metadata: TableMetadata, context: _TableMetadataUpdateContext) -> TableMetadata:
+    context.add_update(update)
+    return TableMetadataV3.model_construct(**{**dict(base_metadata), "format_version": 3, "next_row_id": 0})

@@ -120,19 +120,19 @@ def _as_read(stored: object) -> object:
     return stored
 
 
-def readable(type_: IcebergType, *, nested: bool = False) -> bool:
+def readable(type_: IcebergType) -> bool:
     """Whether the embedded engine gets the values of this type as Presto has them."""
     match type_:
         case StructType():
-            return bool(type_.fields) and all(readable(field.field_type, nested=True) for field in type_.fields)
+            return bool(type_.fields) and all(readable(field.field_type) for field in type_.fields)
         case ListType():
-            return readable(type_.element_type, nested=True)
+            return readable(type_.element_type)
         case MapType():
-            return readable(type_.key_type, nested=True) and readable(type_.value_type, nested=True)
+            return readable(type_.key_type) and readable(type_.value_type)
         case _:
             if is_spatial(type_) or is_variant(type_):
                 return True
-            return isinstance(type_, (*PLAIN_TYPES, TimeType, TimestampNanoType) if nested else (*_PLAIN, *_AS_OTHERS))
+            return isinstance(type_, (*_PLAIN, *_AS_OTHERS))
 
 
 def _leaves(number: int, type_: IcebergType) -> Iterator[int]:

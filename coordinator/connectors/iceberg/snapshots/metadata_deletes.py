@@ -53,7 +53,7 @@ def exact_predicate(table: Table, row_filter: RowFilter) -> BooleanExpression | 
     """The filter as an Iceberg predicate that is true for exactly the same rows; None when there is none."""
     if not _is_exact(row_filter.predicate):
         return None
-    renamed = _renamed(row_filter.predicate, row_filter.columns)
+    renamed = with_own_names(row_filter)
     if not free_variables(renamed):
         return None
     parts = _terms(renamed)
@@ -62,6 +62,11 @@ def exact_predicate(table: Table, row_filter: RowFilter) -> BooleanExpression | 
     if any(isinstance(part, AlwaysTrue | AlwaysFalse) for part in made):
         return None
     return iceberg_predicate(renamed, table.schema()) if _well_formed(renamed, table) else None
+
+
+def with_own_names(row_filter: RowFilter) -> RowExpression:
+    """The predicate over the columns' own names."""
+    return _renamed(row_filter.predicate, row_filter.columns)
 
 
 def _terms(expression: RowExpression) -> list[RowExpression]:

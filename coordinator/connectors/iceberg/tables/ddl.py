@@ -13,6 +13,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.materialized.stored import STORAGE_PREFIX, is_storage_name
 from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.added_columns import new_partition_fields
 from coordinator.connectors.iceberg.tables.column_changes import change_columns, type_of
@@ -31,9 +32,9 @@ from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_u
 from coordinator.connectors.iceberg.tables.replacing import check_creation
 from coordinator.connectors.iceberg.tables.schema_changes import change_schema, check_schema, renaming_refused
 from coordinator.connectors.iceberg.tables.spark_ddl import property_step
-from coordinator.connectors.iceberg.tables.staged_truncation import stage_truncation
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, spelled
+from coordinator.connectors.iceberg.tables.truncation import is_large, truncate
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_store
 from coordinator.connectors.iceberg.views.metadata import view_schema
 from shared.errors import ErrorCode, ProcessionError
@@ -196,10 +197,11 @@ def _rename_table(catalog: TableCatalog, change: TableRename) -> None:
 
 def _truncate(catalog: TableCatalog, change: TableTruncation, context: ProcedureContext) -> None:
     table, branch, audited = session_target(catalog, change.schema, change.table, context.session)
-    if (table.current_snapshot() if branch is None else table.snapshot_by_name(branch)) is None:
+    head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
+    if head is None:
         return
-    if audited.wap_id is not None:
-        stage_truncation(table, audited.wap_id, context.session.query_id)
+    if audited.wap_id is not None or not is_large(head) or times_of(table) or unknown_to_spark(table):
+        truncate(catalog, table, branch, audited.wap_id, context.session.query_id)
         return
     check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.

@@ -15,17 +15,18 @@ import pyarrow as pa
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
 from pyiceberg.manifest import DataFile
-from pyiceberg.schema import index_by_id
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation
+from pyiceberg.types import LongType, NestedField
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.snapshots.cherry_pick import STAGED
-from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
+from coordinator.connectors.iceberg.snapshots.edit_files import Check, EditFiles
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
 from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
@@ -33,6 +34,7 @@ from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.stored_columns import stored_batch
 from coordinator.connectors.iceberg.tables.write_audit import Audited
 from coordinator.connectors.iceberg.tables.written_types import check_foreign
+from coordinator.kernels.lineage import ROW_ID
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
 
@@ -69,7 +71,7 @@ def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Rows
     """
     if not write.after:
         check_foreign(place.table, write)
-        _check_format(place.table)
+        check_format(place.table, "insert")
     elif not _suits(place.table):
         return False
     try:
@@ -107,18 +109,18 @@ def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQ
         mapped(f"{write.schema}.{write.table}"),
     ):
         batches = (cast(pa.RecordBatch, batch) for batch in rows())
-        files = list(_files(table, batches, write_id, context))
+        files = list(written_files(table, batches, write_id, context))
         context.procedure.check_cancelled()
         if files:
             _commit(place, files, context.query_id, outcome)
 
 
-def _check_format(table: Table) -> None:
-    """Raises NOT_SUPPORTED for files that are not made here."""
+def check_format(table: Table, verb: str) -> None:
+    """Raises NOT_SUPPORTED for files that are not made here. ``verb``: what is to be done with its rows."""
     file_format, size = _format(table), _target_size(table)
     if file_format != _PARQUET or size < _SMALLEST:
         made = file_format if file_format != _PARQUET else f"of {size} bytes"
-        message = f"Cannot insert rows of table {'.'.join(table.name())}: its files are to be {made}"
+        message = f"Cannot {verb} rows of table {'.'.join(table.name())}: its files are to be {made}"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
@@ -130,18 +132,34 @@ def _target_size(table: Table) -> int:
     return number_or(table.properties.get("write.target-file-size-bytes"), _SMALLEST)
 
 
-def _files(table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context: WriteContext) -> Iterator[DataFile]:
+def written_files(
+    table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context: WriteContext, *, lineage: bool = False
+) -> Iterator[DataFile]:
+    """The files of rows, whose columns are those of the table; ``lineage``: behind the row id that each keeps.
+
+    Raises ProcessionError for values that are not written here.
+    """
     numbers = itertools.count()
+    metadata = _with_row_ids(table.metadata) if lineage else table.metadata
     try:
-        schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
+        schema = schema_to_pyarrow(metadata.schema(), include_field_ids=False)
         for part in _parts(rows, schema):
-            for file in _dataframe_to_data_files(table.metadata, part, table.io, uuid.UUID(write_id), numbers):
+            for file in _dataframe_to_data_files(metadata, part, table.io, uuid.UUID(write_id), numbers):
                 context.procedure.check_cancelled()  # those that other threads still write are looked for later
                 file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
                 yield file
     except _NOT_WRITTEN as error:
         message = f"Rows of table {'.'.join(table.name())} cannot be written: {error}"
         raise _NotHereError(ErrorCode.NOT_SUPPORTED, message) from error
+
+
+def _with_row_ids(metadata: TableMetadata) -> TableMetadata:
+    """With the reserved column of row ids before all others, for files of rows that had one before."""
+    schema = metadata.schema()
+    fields = [NestedField(ROW_ID, "_row_id", LongType(), required=False), *schema.fields]
+    extended = Schema(*fields, schema_id=schema.schema_id, identifier_field_ids=schema.identifier_field_ids)
+    others = [each for each in metadata.schemas if each.schema_id != schema.schema_id]
+    return metadata.model_copy(update={"schemas": [*others, extended]})
 
 
 def _parts(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -169,19 +187,8 @@ def _check_not_null(batch: pa.RecordBatch, schema: pa.Schema) -> None:
 
 
 def _commit(place: Place, files: list[DataFile], query_id: str, outcome: AppendOutcome) -> None:
-    written, spec = place.table.schema().fields, place.table.spec()
-
-    def check(newest: TableMetadata) -> None:
-        """The files were written for these columns and partitions; new ones beside them are NULL."""
-        known = {column.field_id: column.field_type for column in newest.schema().fields}
-        kept = all(known.get(column.field_id) == column.field_type for column in written)
-        if not kept or newest.specs().get(spec.spec_id) != spec:
-            raise ValidationException("columns or partitions of the table were changed meanwhile")
-
-    properties: Mapping[str, str] = {QUERY_ID: query_id, "engine-name": "procession"}
-    branch: str | None = place.branch or MAIN_BRANCH
-    if place.audited.wap_id is not None:
-        branch, properties = None, {**properties, STAGED: place.audited.wap_id}
+    check = same_layout(place.table)
+    branch, properties = snapshot_place(place, query_id)
 
     def stage(table: Table) -> Transaction:
         transaction = table.transaction()
@@ -189,3 +196,25 @@ def _commit(place: Place, files: list[DataFile], query_id: str, outcome: AppendO
         return transaction
 
     outcome.commit(stage)
+
+
+def same_layout(table: Table) -> Check:
+    """Refuses to commit files that were written for the columns and partitions of ``table`` where it has others."""
+    written, spec = table.schema().fields, table.spec()
+
+    def check(newest: TableMetadata) -> None:
+        # New columns beside the written ones are NULL.
+        known = {column.field_id: column.field_type for column in newest.schema().fields}
+        kept = all(known.get(column.field_id) == column.field_type for column in written)
+        if not kept or newest.specs().get(spec.spec_id) != spec:
+            raise ValidationException("columns or partitions of the table were changed meanwhile")
+
+    return check
+
+
+def snapshot_place(place: Place, query_id: str) -> tuple[str | None, Mapping[str, str]]:
+    """The branch that a statement's snapshot goes to, None for one that nobody reads yet, and its properties."""
+    properties: Mapping[str, str] = {QUERY_ID: query_id, "engine-name": "procession"}
+    if place.audited.wap_id is not None:
+        return None, {**properties, STAGED: place.audited.wap_id}
+    return place.branch or MAIN_BRANCH, properties

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator.values.arrow_columns import instants_of_texts, is_text, list_of, map_of, plain, row_of, uuid_bytes
+from coordinator.kernels.nested import list_of, map_of, row_of
+from coordinator.values.arrow_columns import instants_of_texts, is_text, plain, uuid_bytes
 
 
 def stored_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -26,6 +26,7 @@ from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
+from coordinator.connectors.iceberg.tables.own_changes import change_own
 from coordinator.connectors.iceberg.tables.own_rows import Place, write_own
 from coordinator.connectors.iceberg.tables.replacing import replaced_table, replacement, replacing_settings
 from coordinator.connectors.iceberg.tables.targets import path_of, session_target, target_of
@@ -60,7 +61,7 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
     if write.creation is not None and not write.creation.replaces:
         return _create_and_fill(catalog, write, write.creation, context)
-    if context.rows is not None:
+    if write.kind == "INSERT" and context.rows is not None:
         place = Place(*_target(catalog, write, context))
         if write_own(catalog, place, write, context.rows, context):
             return _rows(catalog.open(write.schema, place.table.name()[-1]), write, context)
@@ -68,6 +69,8 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
         deleted = _deleted_by_metadata(catalog, write, context)
         if deleted is not None:
             return deleted
+    if write.kind != "INSERT" and context.rows is not None:
+        return change_own(catalog, Place(*_target(catalog, write, context)), write, context.rows, context)
     # What was read or chosen at a snapshot is not so at another one.
     attempts = 1 if write.by_position or write.reads_target else 1 + catalog.settings.write_conflict_retries
     for left in reversed(range(attempts)):

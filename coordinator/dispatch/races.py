@@ -1,0 +1,26 @@
+"""Changes of rows that lose to other commits, and are planned anew over the tables as they are then."""
+
+from __future__ import annotations
+
+import random
+
+from coordinator.vocabulary.planned_statement import PlannedStatement, WriteRows
+from shared.errors import ErrorCode, ProcessionError
+
+MOST_RACES = 3
+"""That one statement runs."""
+
+
+def lost_race(planned: PlannedStatement, error: ProcessionError) -> bool:
+    """Whether a change of rows met another commit and changed nothing, so that it may be planned anew.
+
+    Spark's own reads their table again by themselves (``iceberg.write-conflict-retries``).
+    """
+    work = planned.work
+    own = isinstance(work, WriteRows) and work.rows is not None and work.write.kind != "INSERT"
+    return own and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
+
+
+def pause_seconds() -> float:
+    """Before the next race: so long that writers fall out of step."""
+    return random.uniform(0.1, 0.3)  # noqa: S311 - no secret
