@@ -4,8 +4,8 @@ Four clients send the statements of ``history``, one after another, to a service
 fifty pages of ``/ui/`` are open, which ask again as ``live.js`` does: at the interval that the page names, times the
 one that the server answers with, with the tag of what they show. ``python -m benchmarks.pages [rounds] [seconds]``;
 JSON lines, the last one is the summary: ``capacity`` is the median of the rounds' statements a second with pages over
-those without, ``share`` what the answering of pages took of the CPU time of the machine. Aims of issue 23: 2 % of
-capacity, pages in 200 ms.
+those without, ``cpu_a_statement`` the same of the service's CPU time; both are as wide as the machine's noise. Aims of
+issue 23: 2 % of capacity, pages in 200 ms.
 """
 
 from __future__ import annotations

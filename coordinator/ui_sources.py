@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from fastapi import APIRouter, Depends, FastAPI, Request
+from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
 from coordinator.checks.circuit_breaker import BreakerState
@@ -27,7 +29,7 @@ from coordinator.validation.own_loop import PoolOnItsOwnLoop
 from coordinator.values.settings import Settings
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.procedure import ProcedureDeclaration
-from shared.units import format_data_size
+from shared.units import format_data_size, format_duration
 
 _LITTLE_ROOM = 1 << 30
 _SPARK: dict[str, Health] = {"up": "up", "not started": "idle", "starting": "idle"}
@@ -136,7 +138,7 @@ def shown_settings(config: CoordinatorConfig, redact: Redactor) -> list[ShownSet
         for field in _fields(models):
             alias = str(field.alias)
             entry = entries.pop(alias, None)
-            value = _text(field.default) if entry is None else entry.value
+            value = _text(field) if entry is None else entry.value
             origin = "default" if entry is None else f"{name}:{entry.line}"
             value, origin = _given(config, alias, value, origin)
             found.append(ShownSetting(alias, _shown(alias, value, redact), origin, field.description or ""))
@@ -177,7 +179,9 @@ def _shown(name: str, value: str, redact: Redactor) -> str:
     return HIDDEN if value and is_secret else redact(value)
 
 
-def _text(default: object) -> str:
+def _text(field: FieldInfo) -> str:
+    """A default with its unit, as somebody would write it into the file."""
+    default, has_unit = field.default, any(isinstance(part, BeforeValidator) for part in field.metadata)
     match default:
         case None:
             return ""
@@ -185,5 +189,9 @@ def _text(default: object) -> str:
             return str(default).lower()
         case tuple():
             return ",".join(map(str, default))
+        case float() if has_unit:
+            return re.sub(r"\.?0+(?=[a-z])", "", format_duration(default))
+        case int() if has_unit:
+            return format_data_size(default)
         case _:
             return "" if "PydanticUndefined" in type(default).__name__ else str(default)

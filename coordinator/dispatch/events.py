@@ -313,10 +313,19 @@ def _failure(query: Query) -> QueryFailureInfo | None:
     )
 
 
-def execution_info(query: Query, planned: PlannedStatement | None) -> ExecutionInfo:
-    engine, reason = (None, None) if planned is None else _engine_of(planned.work)
+def engine_of(query: Query) -> str | None:
+    """The engine that it runs or ran on, or that planning chose; None before."""
+    return _ran_on(query, query.planned)[0]
+
+
+def _ran_on(query: Query, planned: PlannedStatement | None) -> tuple[str | None, str | None]:
     if query.ran_on is not None:
-        engine, reason = query.ran_on
+        return query.ran_on
+    return (None, None) if planned is None else _engine_of(planned.work)
+
+
+def execution_info(query: Query, planned: PlannedStatement | None) -> ExecutionInfo:
+    engine, reason = _ran_on(query, planned)
     return ExecutionInfo(
         engine=engine,
         reason=None if reason is None else query.redact(reason),

@@ -71,6 +71,9 @@ def test_every_page(browser, service):
         assert "2 files" in light.page.locator(".bars").inner_text()
         light.open(f"table?{TABLE}&tab=snapshots")
         assert light.page.locator(".snapshots circle").count() == 2
+        phone.open(f"table?{TABLE}&tab=snapshots")
+        dot = phone.page.locator(".snapshots circle").first.bounding_box()
+        assert dot is not None and dot["width"] > 5, dot
         light.page.keyboard.press("Tab")
         assert light.page.evaluate("document.activeElement.className") == "skip"
 
@@ -140,6 +143,41 @@ def test_what_is_ended_early_ends_well_where_the_engine_is_slow_to_stop(browser,
         assert page.locator(".state").first.inner_text() == "finished"
 
 
+def test_numbers_of_a_result_are_those_of_the_server(browser, service):
+    numbers = "9007199254740993 AS n, 1e0 AS one, 1e100 AS huge, MAP(ARRAY['k'], ARRAY[9223372036854775807]) AS m"
+    with watched(browser, service.url, accept_downloads=True) as editor:
+        page = editor.open("editor?catalog=iceberg&schema=db")
+        page.fill("#sql", f"SELECT {numbers}, '12345678901234567890' AS s, 2 AS n")
+        page.click("#run")
+        page.locator("#downloads").wait_for()
+        shown = page.locator("#result tbody td").all_inner_texts()
+        digits = ["9007199254740993", "1.0", "1e100", '{"k":9223372036854775807}', "12345678901234567890", "2"]
+        assert shown == digits
+        assert page.locator("#result th.number").all_inner_texts() == ["n", "one", "huge", "n"]
+        with page.expect_download() as download:
+            page.click("#json")
+        (row,) = json.loads(download.value.path().read_text(), parse_float=str)
+        assert (row["n"], row["m"], row["one"], row["n_2"]) == (9007199254740993, {"k": 9223372036854775807}, "1.0", 2)
+        with page.expect_download() as download:
+            page.click("#csv")
+        assert '"9007199254740993","1.0",' in download.value.path().read_text()
+
+
+def test_cancelling_is_said_and_a_place_behind_wide_characters_is_marked(browser, service):
+    with watched(browser, service.url) as editor:
+        page = editor.open("editor?catalog=iceberg&schema=db")
+        page.fill("#sql", "SELECT count(*) FROM tpch.sf1.lineitem a CROSS JOIN tpch.sf1.lineitem b")
+        page.click("#run")
+        page.locator("#status").get_by_text("RUNNING").wait_for()
+        page.click("#cancel")
+        page.locator("#status").get_by_text("Cancelled, 0 rows").wait_for()
+        assert not page.locator("#problem").is_visible()
+        page.fill("#sql", "SELECT '\N{GRINNING FACE}\N{GRINNING FACE}', nowhere")
+        page.click("#run")
+        page.locator("#problem mark").wait_for()
+        assert page.locator("#problem mark").inner_text() == "nowhere"
+
+
 def test_the_editor_has_a_session(browser, service):
     with watched(browser, service.url) as editor:
         page = editor.open("editor?catalog=iceberg&schema=db")
@@ -203,6 +241,28 @@ def test_pages_live_and_kill(browser, fakes):
         page.locator("text=ADMINISTRATIVELY_KILLED").wait_for()
         assert "enough of this" in page.locator(".message").inner_text()
         all_of_them.page.locator("text=ADMINISTRATIVELY_KILLED").wait_for()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_leave_room_for_the_rest(browser, fakes, width):
+    """At 1280 pixels all columns of a list are seen, on a phone the statements are; nothing is wider than its page."""
+    user = "a.very.long.user.name@department.of.the.example.company.example"
+    done = fakes.pages("SELECT 1/0", {"X-Presto-User": user, "X-Presto-Source": "dashboards-" * 6})[-1].json()
+    wide = "e => e.scrollWidth - e.clientWidth"
+    with watched(browser, fakes.url, viewport={"width": width, "height": 900}) as shown:
+        page = shown.open("queries")
+        beyond = page.locator(".scroll").evaluate(wide)
+        assert width == 390 or beyond == 0, beyond
+        link = page.locator("td.statement a").bounding_box()
+        assert link is not None and link["x"] + 60 < width
+        page = shown.open(f"query.html?{done['id']}")
+        assert page.locator("html").evaluate(wide) == 0
+        size = page.locator("h1 code").evaluate("e => getComputedStyle(e).fontSize")
+        assert size == page.locator("h1").evaluate("e => getComputedStyle(e).fontSize")
+        brand, nav = page.locator(".brand").bounding_box(), page.locator("header nav").bounding_box()
+        assert brand is not None and nav is not None
+        assert (nav["y"] >= brand["y"] + brand["height"]) == (width == 390)
+        shown.check_accessible()
 
 
 @pytest.mark.full("every page in a browser above")

@@ -177,3 +177,12 @@ def test_rows_of_nodes_stand_at_them() -> None:
     assert found is not None
     drawing = with_numbers(distributed_drawing(found, {}, str), "7 rows", "9 rows")
     assert [each.numbers for each in drawing.nodes] == ["1 row, 8B", "1,200 rows, 3.00ms"]
+
+
+def test_a_scan_is_labelled_by_its_table() -> None:
+    """The text of the handle, which begins with the connector's name, stays in the tip."""
+    handle = "TableHandle {connectorId='lake', connectorHandle='events$data@72', layout='Optional[events$data@72]'}"
+    plan = {"name": "ScanProject", "identifier": f"[table = {handle}, projectLocality = LOCAL]"}
+    (box,) = drawn(plan).nodes
+    assert box.label == "events (lake)"
+    assert handle in box.title

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+
+from coordinator.config import read_config
+from coordinator.security.redaction import Redactor
+from coordinator.ui_sources import shown_settings
+from tests.e2e.service import write_etc
 
 HOSTILE = """<script>alert(1)</script><img src=x onerror="alert(1)">'"javascript:alert(1)//{{6007*7001}}{% raw %}"""
 POLICY = (
@@ -169,3 +175,13 @@ def test_lists_are_filtered_sorted_and_paged(many):
     assert "is no time" in page(many, "/ui/queries?from=yesterday").text
     assert ids(page(many, "/ui/queries?from=2099-01-01").text) == []
     assert ids(page(many, "/ui/queries?sort=nonsense&page=-1&where=nowhere").text) == everything[:50]
+
+
+def test_defaults_of_settings_have_their_units(tmp_path) -> None:
+    """As docs/configuration.md writes them, and as they could stand in the file."""
+    found = {each.name: each.value for each in shown_settings(read_config(write_etc(tmp_path / "etc")), Redactor(()))}
+    documented = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    names = ("shutdown.grace-period", "query.client.timeout", "query.max-run-time", "embedded-engine.memory")
+    for name in names:
+        assert f"| `{name}` | `{found[name]}` |" in documented, (name, found[name])
+    assert found["query.max-concurrent-queries"].isdecimal()

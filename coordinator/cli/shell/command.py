@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version as installed
+from io import TextIOWrapper
 from pathlib import Path
 
 from coordinator.cli.client import (
@@ -56,6 +57,8 @@ def _run(options: Options) -> int:
     session = _session(options, catalog, schema)
     login, connection = _login(options), _connection(options)
     text = _text(options)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for what a terminal without UTF-8 cannot show
 
     def connect(source: str, connection: Connection = connection) -> StatementClient:
         return StatementClient(base, replace(session, source=source), login, connection)
@@ -143,7 +146,10 @@ def _text(options: Options) -> str | None:
     if options.execute is not None and options.file is not None:
         raise OptionError("--execute and --file do not go together")
     if options.execute is not None:
-        return options.execute
+        try:
+            return os.fsencode(options.execute).decode()  # whatever the locale says of arguments
+        except UnicodeError as error:
+            raise OptionError("--execute is no text in UTF-8") from error
     try:
         if options.file is not None:
             return options.file.read_text("utf-8-sig")

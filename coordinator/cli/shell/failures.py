@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from rich.cells import cell_len
 
 from coordinator.cli.client import StatementError
@@ -32,12 +34,15 @@ def marked(statement: str, location: Location, width: int) -> str:
     before, after = (visible(part.replace("\t", _TAB)) for part in (before, after))
     room = max(width - len(label) - 1, 2 * _BEFORE)
     if cell_len(before) + cell_len(after) > room and cell_len(before) > _BEFORE:
-        before = "..." + before[-(_BEFORE - 3) :]
+        before = "..." + _cut(before[::-1], _BEFORE - 3, "")[::-1]
     after = _cut(after, room - cell_len(before))
     return f"{label}{before}{after}\n{' ' * (len(label) + cell_len(before))}^\n"
 
 
-def _cut(text: str, width: int) -> str:
+def _cut(text: str, width: int, mark: str = "...") -> str:
+    """As many characters as the cells of the screen have room for: some take two, and some none."""
     if cell_len(text) <= width:
         return text
-    return text[: max(1, width - 3)] + "..."
+    room = max(1, width - len(mark))
+    used = accumulate(map(cell_len, text))
+    return text[: max(1, sum(cells <= room for cells in used))] + mark

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TextIO
 
 from coordinator.cli.client import StatementClient
-from coordinator.cli.shell.commands import help_text, statement_of
+from coordinator.cli.shell.commands import COMMANDS, help_text, statement_of
 from coordinator.cli.shell.output_format import OutputFormat
 from coordinator.cli.shell.runner import FAILED, INTERRUPTED, UNREACHABLE, Display, run
 from coordinator.cli.shell.splitter import Typed, inputs, is_blank
 from coordinator.cli.shell.variables import is_name, substituted
 
 _WATCH_SECONDS = 2.0
+_LONGEST_WATCH = 10_000_000
 _DEEPEST = 16
 
 
@@ -83,6 +84,8 @@ class Shell:
             pause = float(seconds[0]) if seconds else _WATCH_SECONDS
         except ValueError:
             return self._refuse(f"\\watch takes seconds, not {seconds[0]}")
+        if pause > _LONGEST_WATCH:
+            return self._refuse(f"\\watch takes at most {_LONGEST_WATCH:,} seconds")
         display = replace(self.display, pager=(), progress=False)
         try:
             while True:
@@ -144,6 +147,9 @@ class Shell:
             case "\\format", _:
                 return self._refuse(f"\\format is one of {', '.join(OutputFormat)}")
             case _:
+                known = next((command for command in COMMANDS if command.name == name), None)
+                if known is not None:
+                    return self._refuse(f"it is {known.usage}: {known.about}")
                 return self._refuse(f"{name} {value}".strip() + " is no command; \\? lists them")
         return 0
 

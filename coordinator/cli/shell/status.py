@@ -105,7 +105,7 @@ def status_lines(page: Page, seconds: float) -> Iterator[RenderableType]:
     """The query and its splits, a line with rate and bar, and a line for each stage that the server names."""
     stats = page.stats
     splits = f"{stats.queuedSplits:,} queued, {stats.runningSplits:,} running, {stats.completedSplits:,} done"
-    yield Text(f"{_headed(page)}, {stats.totalSplits:,} splits: {splits}", overflow="ellipsis")
+    yield Text(f"{_headed(page)}, {stats.totalSplits:,} splits: {splits}", overflow="ellipsis", no_wrap=True)
     total = stats.totalSplits or None
     share = f"{min(99, 100 * stats.completedSplits // total)}%" if total else ""
     line = Table.grid(padding=(0, 1))

@@ -11,7 +11,8 @@ from coordinator.cli.answers import Column, Signature
 Render = Callable[[object], str]
 NUMERIC = frozenset({"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"})
 _BYTES_A_LINE = 16
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Also what begins a line, or turns the direction of what follows, so that a row shows another's order."""
 
 
 def is_numeric(column: Column) -> bool:
@@ -77,4 +78,9 @@ def _plain(value: object) -> str:
 
 def visible(text: str) -> str:
     """Text that may go to a terminal: a value must not move the cursor, or change what stands there."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -17,11 +17,12 @@ from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import NodeInfo
 from coordinator.server.ui.activity import resident_memory
-from coordinator.server.ui.page import Pages
+from coordinator.server.ui.page import Context, Pages
 from coordinator.server.ui.parts import Part, ShownSetting, parts_for
 from coordinator.server.ui.words import size
 
 _MOST_CHILDREN = 200
+_EVERY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,11 @@ class GroupsPage:
     pages: Pages
 
     async def show(self, request: Request) -> Response:
-        made = {"groups": [_group(root) for root in self.dispatcher.groups.roots]}
-        return await self.pages.show(request, "groups.html", "groups", lambda: made)
+        async def begin() -> Callable[[], Context]:
+            made = {"groups": [_group(root) for root in self.dispatcher.groups.roots]}
+            return lambda: made
+
+        return await self.pages.live(request, "groups.html", "groups", _EVERY, begin)
 
 
 def _group(group: ResourceGroup) -> GroupNode:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fastapi import Request, Response
 
 from coordinator.server.problems import ProblemError, bad_request
-from coordinator.server.ui.page import Pages, see_other
+from coordinator.server.ui.page import Context, Pages, see_other
 from coordinator.server.ui.statements import UserStatements, text
 
 _FORM = 16_000
+_EVERY = 10
 _QUESTIONS = {
     "tables": "SELECT * FROM system.maintenance.tables ORDER BY health, worst_partition_health LIMIT 200",
     "jobs": "SELECT * FROM system.maintenance.jobs ORDER BY started DESC LIMIT 100",
@@ -27,10 +29,12 @@ class MaintenancePage:
     pages: Pages
 
     async def show(self, request: Request) -> Response:
-        found = await self.statements.several(request, _QUESTIONS)
-        active = any(each["state"] == "RUNNING" for each in found["jobs"].records())
-        made = {"found": found, "active": active}
-        return await self.pages.show(request, "maintenance.html", "maintenance", lambda: made)
+        async def begin() -> Callable[[], Context]:
+            found = await self.statements.several(request, _QUESTIONS)
+            active = any(each["state"] == "RUNNING" for each in found["jobs"].records())
+            return lambda: {"found": found, "active": active}
+
+        return await self.pages.live(request, "maintenance.html", "maintenance", _EVERY, begin)
 
     async def tell(self, request: Request) -> Response:
         """Pause or resume everything, a catalog, a schema or a table."""

@@ -13,7 +13,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query
 from coordinator.server.authentication import identity_of
 from coordinator.server.lifecycle import NodeLifecycle
-from coordinator.server.peer_queries import gathered, only_peers
+from coordinator.server.peer_queries import Gathered, gathered, only_peers
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import Cluster
 from coordinator.server.ui.activity import INTERVAL, KEPT, Activity
@@ -26,6 +26,7 @@ from coordinator.server.ui.statements import SOURCE
 from coordinator.server.ui.visible import Visible
 
 _LISTED = 10
+_EVERY = 5
 PEER_OVERVIEW = "/v1/peer/overview"
 _LOOKED_AT = 500
 
@@ -72,26 +73,29 @@ class OverviewPage:
 
     async def show(self, request: Request) -> Response:
         visible = Visible(self.access.control, identity_of(request))
-        others = await gathered(self.cluster, request, PEER_OVERVIEW, Newest)
-        own = await self._own(request)
 
-        def make() -> Context:
-            found = [own(visible), *others.answers.values()]
-            several = self.cluster is not None
-            return {
-                "silent": others.silent,
-                "node": self.node_id if several else "",
-                "cards": _cards(together([each.figures for each in found if each.figures is not None]), several),
-                "parts": _parts_of({"" if not several else self.node_id: found[0], **others.answers}),
-                "active": _first([each for newest in found for each in newest.active]),
-                "failed": _first([each for newest in found for each in newest.failed]),
-                "recent": _first([each for newest in found for each in newest.recent]),
-                "state": self.lifecycle.state.value,
-                "uptime": self.lifecycle.uptime,
-            }
+        async def begin() -> Callable[[], Context]:
+            others = await gathered(self.cluster, request, PEER_OVERVIEW, Newest)
+            own = await self._own(request)
+            return lambda: self._context(own(visible), others)
 
         stamp = None if self.cluster is not None else self.activity.stamp()
-        return await self.pages.show(request, "overview.html", "./", make, stamp=stamp)
+        return await self.pages.live(request, "overview.html", "./", _EVERY, begin, stamp=stamp)
+
+    def _context(self, own: Newest, others: Gathered[Newest]) -> Context:
+        found = [own, *others.answers.values()]
+        several = self.cluster is not None
+        return {
+            "silent": others.silent,
+            "node": self.node_id if several else "",
+            "cards": _cards(together([each.figures for each in found if each.figures is not None]), several),
+            "parts": _parts_of({"" if not several else self.node_id: own, **others.answers}),
+            "active": _first([each for newest in found for each in newest.active]),
+            "failed": _first([each for newest in found for each in newest.failed]),
+            "recent": _first([each for newest in found for each in newest.recent]),
+            "state": self.lifecycle.state.value,
+            "uptime": self.lifecycle.uptime,
+        }
 
     async def part(self, request: Request) -> Response:
         """For another coordinator: what this one alone has."""

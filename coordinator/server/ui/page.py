@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from time import thread_time
 from typing import TypeVar
@@ -18,6 +19,7 @@ from coordinator.server.authentication import authenticated_identity, identity_o
 from coordinator.server.ui import words
 from coordinator.server.ui.form_tokens import FormTokens
 from coordinator.server.ui.pace import Pace
+from coordinator.server.ui.renderings import Rendering, Renderings
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -33,6 +35,8 @@ HEADERS = {
 }
 T = TypeVar("T")
 FRAGMENT = "x-fragment"
+_ROWS = 1000
+_SESSION = ("x-presto-", "x-trino-")
 INTERVALS = "X-Refresh-Intervals"
 """How many of its intervals a page waits until it asks again."""
 Context = Mapping[str, object]
@@ -72,8 +76,22 @@ def make_environment() -> Environment:
         "moment": words.moment,
         "ago": words.ago,
         "first_line": words.first_line,
+        "shown": words.shown,
+        "query_row": _query_row(made),
     }
+    made.tests["numeric"] = words.is_numeric
     return made
+
+
+def _query_row(environment: Environment) -> Callable[[object, bool], object]:
+    """Rows of lists, most of which are of statements that have ended and so are the same as the last time."""
+
+    @lru_cache(_ROWS)
+    def row(listed: object, with_node: bool) -> object:
+        macros = environment.get_template("macros.html").module
+        return macros.query_row(listed, with_node)  # type: ignore[attr-defined]
+
+    return row
 
 
 class Pages:
@@ -93,47 +111,67 @@ class Pages:
         ``threads`` are for pages alone: who asks for many keeps no statement waiting.
         """
         self._threads, self._login = threads, login
-        self._pace = Pace()
+        self._pace, self._renderings = Pace(), Renderings()
         self._process_forwarded = process_forwarded
         self._templates = make_environment()
         self._common: dict[str, object] = {"version": version, "environment": environment}
         self.tokens = tokens
 
     async def show(
+        self, request: Request, template: str, section: str, make: Callable[[], Context], status: int = 200
+    ) -> Response:
+        """The page, or its part that changes; 304 where the browser has it already. ``make`` runs on a thread."""
+        rendering = await self._rendering(request, template, section, make)
+        return self._response(request, rendering, rendering.seconds, status)
+
+    async def live(
         self,
         request: Request,
         template: str,
         section: str,
-        make: Callable[[], Context],
-        status: int = 200,
+        every: int,
+        begin: Callable[[], Awaitable[Callable[[], Context]]],
         *,
         stamp: str | None = None,
     ) -> Response:
-        """The page, or its part that changes; 304 where the browser has it already. ``make`` runs on a thread.
+        """As ``show``, of a page that asks again ``every`` so many seconds, whose part that changes is shared.
 
-        ``stamp``: while it is the same, so is the page, which is then not made.
+        What ``begin`` gives runs on a thread. ``stamp``: while it is the same, so is the page.
         """
-        fragment = FRAGMENT in request.headers
-        user = identity_of(request).user
-        tag = "" if stamp is None else tag_of(f"{user} {stamp}".encode())
-        if fragment and tag and request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=HEADERS | {"ETag": tag, INTERVALS: f"{self._pace.count(0.0):.1f}"})
-        login = self._login if self.is_secure(request) else "name"
+
+        async def render() -> Rendering:
+            make = await begin()
+            return await self._rendering(request, template, section, lambda: {"every": every, **make()})
+
+        if FRAGMENT not in request.headers:
+            return self._response(request, await render(), 0.0)
+        identity, login = identity_of(request), self._login if self.is_secure(request) else "name"
+        session = tuple(sorted(each for each in request.headers.items() if each[0].startswith(_SESSION)))
+        address = (request.url.path, request.url.query)
+        key = (identity, login, authenticated_identity(request) is None, session, *address)
+        rendering, made = await self._renderings.of(key, every, stamp, render)
+        return self._response(request, rendering, rendering.seconds if made else 0.0)
+
+    async def _rendering(self, request: Request, template: str, section: str, make: Callable[[], Context]) -> Rendering:
+        user, login = identity_of(request).user, self._login if self.is_secure(request) else "name"
         common = self._common | {
-            "layout": "fragment.html" if fragment else "layout.html",
+            "layout": "fragment.html" if FRAGMENT in request.headers else "layout.html",
             "section": section,
             "sections": SECTIONS,
             "login": login,
             "user": user if login == "name" or authenticated_identity(request) is not None else "",
             "form_token": self.tokens.of(request),
         }
-        body, seconds = await self.aside(lambda: self._render(template, common, make))
-        headers = HEADERS | {"ETag": tag or tag_of(body)}
-        if fragment:
+        return await self.aside(lambda: self._render(template, common, make))
+
+    def _response(self, request: Request, rendering: Rendering, seconds: float, status: int = 200) -> Response:
+        """``seconds`` of CPU time are counted for who asked."""
+        headers = HEADERS | {"ETag": rendering.tag}
+        if FRAGMENT in request.headers:
             headers[INTERVALS] = f"{self._pace.count(seconds):.1f}"
-            if request.headers.get("if-none-match") == headers["ETag"]:
+            if request.headers.get("if-none-match") == rendering.tag:
                 return Response(status_code=304, headers=headers)
-        return Response(body, status, media_type="text/html", headers=headers)
+        return Response(rendering.body, status, media_type="text/html", headers=headers)
 
     def is_secure(self, request: Request) -> bool:
         """Over TLS, ours or that of a proxy that is believed: elsewhere users say who they are."""
@@ -144,11 +182,11 @@ class Pages:
         """What ``make`` gives on a thread of the pages."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, make)
 
-    def _render(self, template: str, common: Context, make: Callable[[], Context]) -> tuple[bytes, float]:
-        """The page, and the seconds of CPU time that it took."""
+    def _render(self, template: str, common: Context, make: Callable[[], Context]) -> Rendering:
         begun = thread_time()
         text = self._templates.get_template(template).render({**common, **make()})
-        return text.encode("utf-8", "replace"), thread_time() - begun
+        body = text.encode("utf-8", "replace")
+        return Rendering(body, tag_of(body), thread_time() - begun)
 
 
 def tag_of(content: bytes) -> str:

@@ -14,6 +14,7 @@ _LABEL = 38
 _TITLE = 4000
 _MOST_NODES = 2000
 _PUSHED = re.compile(r"fileSelection = |:: \[\[|constraint|LAYOUT: |pushed|limit = |filterPredicate = ", re.IGNORECASE)
+_TABLE = re.compile(r"TableHandle \{connectorId='([^']*)', connectorHandle='([^'$]*)")
 _LATE = re.compile(r"look-?up|late", re.IGNORECASE)
 
 
@@ -37,7 +38,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        return shortened(self.detail)
+        return shortened(_label(self.detail))
 
     @property
     def title(self) -> str:
@@ -176,6 +177,16 @@ def _box(raw: PlanNode, hide: Hide, fragment: str | None, verdicts: Verdicts) ->
         "Scan" in name and _PUSHED.search(whole) is not None,
         _numbers(raw.stats),
     )
+
+
+def _label(identifier: str) -> str:
+    """What is seen of an identifier without a look at its tip: of a scan its table.
+
+    >>> _label("[TableHandle {connectorId='lake', connectorHandle='t$data@7', layout='Optional[t$data@7]'}]")
+    't (lake)'
+    """
+    table = _TABLE.search(identifier)
+    return _detail(identifier) if table is None else f"{table[2]} ({table[1]})"
 
 
 def _detail(identifier: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi import Request, Response
 
 from coordinator.server.problems import ProblemError
 from coordinator.server.ui.call_form import PREFIX, FormError, call_statement, hint, takes_dry_run
-from coordinator.server.ui.page import Pages
+from coordinator.server.ui.page import Context, Pages
 from coordinator.server.ui.statements import Rows, UserStatements
 from shared.errors import ProcessionError
 from shared.spi.procedure import ProcedureDeclaration
@@ -17,6 +17,7 @@ from shared.spi.procedure import ProcedureDeclaration
 Declarations = Callable[[str], Sequence[ProcedureDeclaration]]
 """Those of a catalog, its own and the built-in ones; raises ProcessionError for a catalog that is not there."""
 _FORM = 200_000
+_EVERY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +28,29 @@ class ProceduresPages:
 
     async def list(self, request: Request) -> Response:
         """Jobs, the newest first, and the procedures of every catalog that the user sees."""
-        found = await self.statements.several(
-            request, {"jobs": "CALL system.show_jobs(200)", "catalogs": "SHOW CATALOGS"}
-        )
+
+        async def begin() -> Callable[[], Context]:
+            asked = {"jobs": "CALL system.show_jobs(200)", "catalogs": "SHOW CATALOGS"}
+            found = await self.statements.several(request, asked)
+            return lambda: self._context(found)
+
+        return await self.pages.live(request, "procedures.html", "procedures", _EVERY, begin)
+
+    def _context(self, found: Mapping[str, Rows]) -> Context:
         catalogs = [str(row[0]) for row in found["catalogs"].rows]
-
-        def make() -> dict[str, object]:
-            by_catalog = {name: sorted(self._of(name), key=lambda each: each.name) for name in catalogs}
-            own = {each.name for each in by_catalog.get("system", ())}
-            shown = {
-                name: [each for each in procedures if name == "system" or each.name not in own]
-                for name, procedures in by_catalog.items()
-            }
-            jobs = found["jobs"].records()
-            active = any(each["state"] == "RUNNING" for each in jobs)
-            return {
-                "jobs": found["jobs"],
-                "active": active,
-                "several": len({each["node_id"] for each in jobs}) > 1,
-                "procedures": {name: each for name, each in shown.items() if each},
-            }
-
-        return await self.pages.show(request, "procedures.html", "procedures", make)
+        by_catalog = {name: sorted(self._of(name), key=lambda each: each.name) for name in catalogs}
+        own = {each.name for each in by_catalog.get("system", ())}
+        shown = {
+            name: [each for each in procedures if name == "system" or each.name not in own]
+            for name, procedures in by_catalog.items()
+        }
+        jobs = found["jobs"].records()
+        return {
+            "jobs": found["jobs"],
+            "active": any(each["state"] == "RUNNING" for each in jobs),
+            "several": len({each["node_id"] for each in jobs}) > 1,
+            "procedures": {name: each for name, each in shown.items() if each},
+        }
 
     async def form(self, request: Request) -> Response:
         catalog, declaration = await self._asked(request, dict(request.query_params))

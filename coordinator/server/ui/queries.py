@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +10,7 @@ import msgspec
 from fastapi import Request, Response
 
 from coordinator.dispatch.dispatcher import Dispatcher
-from coordinator.dispatch.events import execution_info
+from coordinator.dispatch.events import engine_of
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import elapsed_seconds, progress_percentage
 from coordinator.history.reader import HistoryReader, Order, Record, WrongPageError
@@ -25,6 +26,7 @@ from coordinator.server.ui.visible import Visible
 from coordinator.server.ui.words import first_line
 
 PAGE_SIZE = 50
+_EVERY = 3
 _MOST_PAGES = 10_000
 _MOST_SHARED = 40
 """Pages of a list that several coordinators have parts of: each sends all pages up to the one that is shown."""
@@ -72,23 +74,26 @@ class QueriesPage:
     async def show(self, request: Request) -> Response:
         wanted = asked(request.query_params)
         visible = Visible(self.access.control, identity_of(request))
-        others: Gathered[Part] = Gathered()
-        if not wanted.past:
-            others = await gathered(self.cluster, request, f"{PEER_LIST}?{request.url.query}", Part)
 
-        def make() -> Context:
-            found = self._past(wanted, visible) if wanted.past else self._present(wanted, visible, others)
-            return found | {
-                "silent": others.silent,
-                "asked": wanted,
-                "fields": FIELDS,
-                "states": STATES,
-                "sortings": tuple(SORTINGS),
-                "has_history": self.history is not None,
-            }
+        async def begin() -> Callable[[], Context]:
+            others: Gathered[Part] = Gathered()
+            if not wanted.past:
+                others = await gathered(self.cluster, request, f"{PEER_LIST}?{request.url.query}", Part)
+            return lambda: self._context(wanted, visible, others)
 
-        stamp = None if wanted.past or self.cluster is not None else f"{self.activity.stamp()} {wanted}"
-        return await self.pages.show(request, "queries.html", "queries", make, stamp=stamp)
+        stamp = None if wanted.past or self.cluster is not None else self.activity.stamp()
+        return await self.pages.live(request, "queries.html", "queries", _EVERY, begin, stamp=stamp)
+
+    def _context(self, wanted: Asked, visible: Visible, others: Gathered[Part]) -> Context:
+        found = self._past(wanted, visible) if wanted.past else self._present(wanted, visible, others)
+        return found | {
+            "silent": others.silent,
+            "asked": wanted,
+            "fields": FIELDS,
+            "states": STATES,
+            "sortings": tuple(SORTINGS),
+            "has_history": self.history is not None,
+        }
 
     async def part(self, request: Request) -> Response:
         """For another coordinator: what this one alone has of the same list."""
@@ -155,14 +160,13 @@ def _number(wanted: Asked) -> int:
 
 def listed(query: Query, node: str = "") -> Listed:
     """A query in memory."""
-    engine = execution_info(query, query.planned).engine
     return Listed(
         query.id,
         query.state.value,
         query.session.user,
         query.session.source or "",
         ".".join(query.resource_group),
-        engine or "",
+        engine_of(query) or "",
         query.created,
         elapsed_seconds(query),
         query.output_rows,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+import msgspec
+
 from coordinator.sql.blanks import BLANKS
 
 _SKIPPED = re.compile(BLANKS)
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 _LOOKED_AT = 20_000
+_NUMERIC = frozenset({"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"})
 
 
 def first_line(text: str, limit: int = 160) -> str:
@@ -73,3 +76,23 @@ def ago(value: datetime | None, now: datetime | None = None) -> str:
     if value is None:
         return ""
     return duration(max(0.0, ((now or datetime.now(UTC)) - value).total_seconds())) + " ago"
+
+
+def shown(value: object) -> str:
+    """A value of a result as SQL writes it, arrays and maps as JSON.
+
+    >>> shown(True), shown(["a", None, 1.5]), shown("x")
+    ('true', '["a",null,1.5]', 'x')
+    """
+    if isinstance(value, bool | list | dict):
+        return msgspec.json.encode(value).decode()
+    return str(value)
+
+
+def is_numeric(type_text: str) -> bool:
+    """Whether values of a Presto type stand at the right of their column.
+
+    >>> is_numeric("decimal(10,2)"), is_numeric("map(integer,integer)")
+    (True, False)
+    """
+    return type_text.partition("(")[0] in _NUMERIC

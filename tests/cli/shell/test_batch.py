@@ -35,6 +35,12 @@ def test_json_is_an_object_a_row(procession: Any, server: str) -> None:
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"n": 1, "s": "ä"}, {"n": 2, "s": None}]
 
 
+def test_a_terminal_without_utf_8_shows_what_it_cannot(procession: Any, server: str) -> None:
+    statement = "SELECT 'ä' AS a, 1 AS n"
+    done = procession("sql", "--server", server, "-e", statement, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, '"\\xe4","1"\n', "")
+
+
 def test_statements_from_standard_input_share_a_session(procession: Any, server: str) -> None:
     text = "SET SESSION eager_plan_validation_enabled = false;\n\\ds eager_plan\nSHOW SESSION;"
     done = procession("sql", "--server", server, "--session", "query_priority=7", input=text)
@@ -99,6 +105,7 @@ def test_no_server_is_one_line(procession: Any) -> None:
         (("--client-request-timeout", "soon"), "--client-request-timeout takes a time such as 2m or 30s, not soon"),
         (("-e", "SELECT 1", "-f", "x.sql"), "--execute and --file do not go together"),
         (("-f", "/nowhere/x.sql"), "/nowhere/x.sql cannot be read"),
+        (("-e", "SELECT '\udcff'"), "--execute is no text in UTF-8"),
     ],
 )
 def test_wrong_options_are_one_line(warm_procession: Any, arguments: tuple[str, ...], why: str) -> None:

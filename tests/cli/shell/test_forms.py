@@ -140,3 +140,8 @@ def test_a_value_does_not_steer_the_terminal() -> None:
     printer.add(COLUMNS[:2], [("\x1b[2J", "\u009b31m")])
     printer.finish()
     assert screen.getvalue() == "\\x1b[2J\t\\x9b31m\n"
+
+
+def test_a_value_does_not_turn_the_order_of_a_row() -> None:
+    shown = printed(OutputFormat.ALIGNED, COLUMNS[:1], [("a\u202eb\u2028c",)])
+    assert "a\\u202eb\\u2028c" in shown

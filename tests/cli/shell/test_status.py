@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
 
 from coordinator.cli.answers import DECODER
 from coordinator.cli.client import Page
@@ -29,10 +29,9 @@ def page(**stats: object) -> Page:
     return Page(answer.id, answer.columns, answer.data, answer.stats, ())
 
 
-def drawn(shown: Page) -> list[str]:
-    console = Console(file=io.StringIO(), width=110, force_terminal=True, color_system=None, legacy_windows=False)
-    for line in status_lines(shown, 13.0):
-        console.print(line)
+def drawn(shown: Page, width: int = 110) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, legacy_windows=False)
+    console.print(Group(*status_lines(shown, 13.0)))  # as it is drawn
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return [line.rstrip() for line in text.splitlines()]
 
@@ -50,6 +49,7 @@ def test_progress_has_splits_rate_and_stages() -> None:
         ["1.......", "R", "666K", "51.2K", "0B", "0B", "563", "65", "0"],
     ]
     assert len(drawn(page(totalSplits=0))) == 2
+    assert drawn(page(), 40)[0] == "Query q_16, RUNNING, 855 splits: 646 qu…"
 
 
 def test_a_summary_as_presto_cli_has_it() -> None:

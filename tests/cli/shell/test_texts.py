@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
-from coordinator.cli.client import ClientSession
+from coordinator.cli.client import ClientSession, StatementClient
 from coordinator.cli.shell import amounts, connecting
 from coordinator.cli.shell.config_file import ConfigFileError, config_file, read_defaults
 from coordinator.cli.shell.connecting import OptionError
 from coordinator.cli.shell.failures import marked
 from coordinator.cli.shell.keywords import KEYWORDS
+from coordinator.cli.shell.output_format import OutputFormat
 from coordinator.cli.shell.pager import pager_command
+from coordinator.cli.shell.runner import FAILED, Display
+from coordinator.cli.shell.shell import Shell
 from coordinator.cli.shell.splitter import Typed, inputs, is_blank, split_statements
 from coordinator.cli.shell.variables import substituted
 from shared.protocol.statement import Location
@@ -74,6 +78,8 @@ def test_variables_stand_outside_of_texts() -> None:
         ("SELECT (", 1, 9, "LINE 1: SELECT ( <EOF>\n                ^\n"),
         ("SELECT 1", 7, 1, ""),
         (f"SELECT {'a, ' * 99}nope", 1, 305, f"LINE 1: ...{'a, ' * 9}nope\n{' ' * 38}^\n"),
+        (f"SELECT '{'日' * 60}', nope", 1, 72, f"LINE 1: ...{'日' * 12}', nope\n{' ' * 38}^\n"),
+        (f"SELECT nope, '{'日' * 60}'", 1, 8, f"LINE 1: SELECT nope, '{'日' * 27}...\n{' ' * 15}^\n"),
         ("SELECT '\x1b[31m', x", 1, 17, "LINE 1: SELECT '\\x1b[31m', x\n                           ^\n"),
     ],
 )
@@ -161,3 +167,21 @@ def test_a_session_follows_the_answers() -> None:
     assert ended.properties == {"b": "x"}
     assert ended.prepared == {}
     assert ended.headers()["X-Presto-Transaction-Id"] == "NONE"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("\\c", "it is \\c CATALOG[.SCHEMA]: use a schema"),
+        ("\\i", "it is \\i FILE: run the statements of a file"),
+        ("\\timing maybe", "it is \\timing [on|off]: time of every statement, seen from here"),
+        ("\\nope now", "\\nope now is no command; \\? lists them"),
+        ("SELECT 1 \\watch 99999999999999999999", "\\watch takes at most 10,000,000 seconds"),
+        ("SELECT 1 \\watch 1.2.3", "\\watch takes seconds, not 1.2.3"),
+    ],
+)
+def test_what_a_command_takes_is_said(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    client = StatementClient("http://nowhere.invalid", ClientSession("tester"))
+    shell = Shell(client, Display(OutputFormat.ALIGNED), sys.stdout)
+    assert shell.run_all(typed) == FAILED
+    assert capsys.readouterr().err == f"procession: {said}\n"

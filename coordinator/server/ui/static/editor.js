@@ -63,10 +63,45 @@
   // Answers name the protocol's own address; these pages reach it below theirs.
   const below = (uri) => "v1/statement/" + uri.split("/v1/statement/")[1];
 
+  // A number that JavaScript would write in another way: digits beyond 2^53 would be others, and 1.0 a whole number.
+  class Exact {
+    constructor(text) {
+      this.text = text;
+    }
+    valueOf() {
+      return Number(this.text);
+    }
+    toString() {
+      return this.text;
+    }
+  }
+
+  const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  const mark = `${Math.random()}:`;
+  function parsed(body) {
+    const kept = (found) => (found[0] === '"' || String(Number(found)) === found ? found : `"${mark}${found}"`);
+    const exact = (_, value) => (typeof value === "string" && value.startsWith(mark) ? new Exact(value.slice(mark.length)) : value);
+    return JSON.parse(body.replace(token, kept), exact);
+  }
+
+  const counted = (number) => `${number} row${number === 1 ? "" : "s"}`;
+
+  // JSON as JSON.stringify writes it, with numbers as they came.
+  function written(value) {
+    if (value instanceof Exact) return value.text;
+    if (Array.isArray(value)) return `[${value.map(written).join(",")}]`;
+    if (value === null || typeof value !== "object") return JSON.stringify(value);
+    return `{${Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}:${written(each)}`).join(",")}}`;
+  }
+
   function shown(value) {
     if (value === null) return "NULL";
-    return typeof value === "object" ? JSON.stringify(value) : String(value);
+    return typeof value === "object" ? written(value) : String(value);
   }
+
+  // The server counts characters where JavaScript counts halves of some.
+  const upTo = (line, column) => Array.from(line).slice(0, column - 1).join("");
+  const isNumber = (column) => /^(tinyint|smallint|integer|bigint|real|double|decimal)/.test(column.type);
 
   function problem(error) {
     const place = part("problem");
@@ -77,10 +112,10 @@
     const at = error.errorLocation;
     const line = at && sql.value.split("\n")[at.lineNumber - 1];
     if (line === undefined || line === null) return;
-    const mark = document.createElement("mark");
-    mark.textContent = /^\w+|^./.exec(line.slice(at.columnNumber - 1))?.[0] || " ";
-    const before = line.slice(0, at.columnNumber - 1);
-    place.append(before, mark, line.slice(before.length + mark.textContent.length));
+    const marked = document.createElement("mark");
+    const before = upTo(line, at.columnNumber);
+    marked.textContent = /^\w+|^./u.exec(line.slice(before.length))?.[0] || " ";
+    place.append(before, marked, line.slice(before.length + marked.textContent.length));
   }
 
   function addRow(row) {
@@ -89,7 +124,7 @@
       const cell = document.createElement("td");
       cell.textContent = shown(value);
       if (value === null) cell.className = "null";
-      else if (/^(tinyint|smallint|integer|bigint|real|double|decimal)/.test(columns[i].type)) cell.className = "number";
+      else if (isNumber(columns[i])) cell.className = "number";
       line.append(cell);
     });
     part("result").tBodies[0].append(line);
@@ -105,6 +140,7 @@
       cell.scope = "col";
       cell.textContent = column.name;
       cell.title = column.type;
+      if (isNumber(column)) cell.className = "number";
       line.append(cell);
     }
   }
@@ -122,7 +158,7 @@
     const answer = await fetch(uri, { credentials: "same-origin", ...options });
     if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).slice(0, 500)}`);
     if (uri.startsWith("v1/statement")) keep(answer);
-    return answer.json();
+    return parsed(await answer.text());
   }
 
   async function run() {
@@ -143,8 +179,8 @@
           rows.push(row);
           addRow(row);
         }
-        const done = found.stats.progressPercentage;
-        part("status").textContent = `${found.stats.state}${done ? ` ${Math.round(done)} %` : ""}, ${rows.length} rows`;
+        const done = Number(found.stats.progressPercentage);
+        part("status").textContent = `${found.stats.state}${done ? ` ${Math.round(done)} %` : ""}, ${counted(rows.length)}`;
         problem(found.error);
         own.next = found.nextUri ? below(found.nextUri) : null;
         if (!own.next) break;
@@ -162,6 +198,7 @@
     } catch (error) {
       if (!own.stopped) problem({ message: error.message });
     }
+    if (own.cancelled) part("status").textContent = `Cancelled, ${counted(rows.length)}`;
     running = null;
     part("run").disabled = false;
     part("cancel").disabled = true;
@@ -231,14 +268,15 @@
       "RECURSIVE RENAME REPLACE RESET REVOKE RIGHT ROLLUP ROWS SCHEMA SELECT SESSION SET SETS SHOW TABLE TABLESAMPLE THEN " +
       "TO TRUE TRUNCATE TRY_CAST UNION UNNEST UPDATE USE USING VALUES VIEW WHEN WHERE WINDOW WITH").split(" "),
   );
-  const token = /(--[^\n]*|\/\*[^]*?(?:\*\/|$))|('(?:[^']|'')*'?)|("(?:[^"]|"")*"?)|(\b\d[\w.]*)|([A-Za-z_]\w*)|[^]/g;
+  const painted = /(--[^\n]*|\/\*[^]*?(?:\*\/|$))|('(?:[^']|'')*'?)|("(?:[^"]|"")*"?)|(\b\d[\w.]*)|([A-Za-z_]\w*)|[^]/g;
   const classes = ["comment", "string", "name", "digits"];
   const longest = 20000;
 
   function offset(text, place) {
     const lines = text.split("\n");
     if (place.lineNumber > lines.length) return -1;
-    return lines.slice(0, place.lineNumber - 1).reduce((sum, line) => sum + line.length + 1, 0) + place.columnNumber - 1;
+    const before = lines.slice(0, place.lineNumber - 1).reduce((sum, line) => sum + line.length + 1, 0);
+    return before + upTo(lines[place.lineNumber - 1], place.columnNumber).length;
   }
 
   // What is typed, in colours, lies behind the text area, whose own letters are not painted.
@@ -250,7 +288,7 @@
     behind.textContent = "";
     if (!coloured) return;
     const at = place ? offset(text, place) : -1;
-    for (const found of text.matchAll(token)) {
+    for (const found of text.matchAll(painted)) {
       const kind = found.slice(1, 5).findIndex((each) => each !== undefined);
       let name = kind >= 0 ? classes[kind] : "";
       if (found[5] && words.has(found[5].toUpperCase())) name = "word";
@@ -378,7 +416,11 @@
     clearTimeout(waiting);
     waiting = setTimeout(validate, 700);
   });
-  part("cancel").addEventListener("click", () => running && stop(running));
+  part("cancel").addEventListener("click", () => {
+    if (!running) return;
+    running.cancelled = true;
+    stop(running);
+  });
   part("forget").addEventListener("click", () => {
     for (const entries of session.values()) entries.clear();
     tell();
@@ -387,8 +429,15 @@
   part("csv").addEventListener("click", () =>
     download([columns.map((c) => quoted(c.name)), ...rows.map((r) => r.map(quoted))].map((r) => r.join(",")).join("\r\n") + "\r\n", "text/csv", "result.csv"));
   part("parquet").addEventListener("click", parquet);
-  part("json").addEventListener("click", () =>
-    download(JSON.stringify(rows.map((r) => Object.fromEntries(r.map((v, i) => [columns[i].name, v]))), null, 1), "application/json", "result.json"));
+  part("json").addEventListener("click", () => {
+    const taken = new Map();
+    const keys = columns.map(({ name }) => {
+      taken.set(name, (taken.get(name) || 0) + 1);
+      return JSON.stringify(taken.get(name) > 1 ? `${name}_${taken.get(name)}` : name);
+    });
+    const lines = rows.map((row) => `{${row.map((value, i) => `${keys[i]}:${written(value)}`).join(",")}}`);
+    download(`[${lines.join(",\n")}]\n`, "application/json", "result.json");
+  });
   paint(null);
   if (sql.value) validate();
 })();
