@@ -48,7 +48,8 @@ CASES = [
         "OR (`n_name` = 'CANADA'))",
     ),
     (
-        "n_nationkey <> 1 AND n_nationkey <> 3 AND n_nationkey <> 4 AND nullif(n_nationkey, 0) <> 7 AND n_nationkey <> 5",
+        "n_nationkey <> 1 AND n_nationkey <> 3 AND n_nationkey <> 4 AND nullif(n_nationkey, 0) <> 7 "
+        "AND n_nationkey <> 5",
         "None False True False False False",
         None,
     ),
