@@ -123,7 +123,7 @@ class _Canonical:
 def _parts(of: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
     """The Structs that those below are made of, and they themselves."""
     found: dict[type[msgspec.Struct], None] = {}
-    waiting: list[Any] = [of]
+    waiting: list[object] = [of]
     while waiting:
         each = waiting.pop()
         if isinstance(each, type) and issubclass(each, msgspec.Struct):

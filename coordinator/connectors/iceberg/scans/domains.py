@@ -33,14 +33,15 @@ from shared.plan.blocks import decode_constant
 
 Layout = Mapping[str, Any] | None
 """A scan's connectorTableLayout."""
+_Range = Mapping[str, Mapping[str, object]]
+"""Its markers, low and high."""
 _FLOATING = ("real", "double")
 _RANGED = frozenset(["tinyint", "smallint", "integer", "bigint", "date", "varchar"])
 _MAKE: Mapping[str, Any] = {
     "=": EqualTo, ">=": GreaterThanOrEqual, ">": GreaterThan, "<=": LessThanOrEqual, "<": LessThan,
-    "null": IsNull, "not null": NotNull,
+    "null": IsNull, "not null": NotNull, "in": In,
 }  # fmt: skip
 """Whose types do not tell that a column's name is taken for the column."""
-_IN: Any = In
 _COMPARED_VALUES = 200
 """Source: PyIceberg's IN_PREDICATE_LIMIT."""
 
@@ -112,16 +113,16 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
     return predicate
 
 
-def _is_single(found: Mapping[str, Any]) -> bool:
+def _is_single(found: _Range) -> bool:
     return "valueBlock" in found["low"] and found["low"]["valueBlock"] == found["high"].get("valueBlock")
 
 
-def _of_values(name: str, ranges: Sequence[Mapping[str, Any]]) -> list[BooleanExpression]:
+def _of_values(name: str, ranges: Sequence[_Range]) -> list[BooleanExpression]:
     """The single values as one list. Of long ones PyIceberg compares no bounds of files: the least and the greatest."""
     if len(ranges) < 2:
         return [_of_range(name, each) for each in ranges]
     found = [(_bound(each["low"]), each["low"]) for each in ranges]
-    listed: BooleanExpression = _IN(name, [value for value, _ in found])
+    listed: BooleanExpression = _MAKE["in"](name, [value for value, _ in found])
     if len(found) <= _COMPARED_VALUES:
         return [listed]
     ordered = sorted(found, key=itemgetter(0))
@@ -135,7 +136,7 @@ def _is_foreign(schema: Schema, name: str) -> bool:
     return is_opaque(field.field_type) or isinstance(field.field_type, TimestampNanoType | TimestamptzNanoType)
 
 
-def _of_range(name: str, found: Mapping[str, Any]) -> BooleanExpression:
+def _of_range(name: str, found: _Range) -> BooleanExpression:
     low, high = found["low"], found["high"]
     if "valueBlock" not in low and "valueBlock" not in high:
         return _null_free(name)

@@ -27,8 +27,8 @@ _ATTEMPTS = 4
 
 def is_large(snapshot: Snapshot) -> bool:
     """Whether an engine had better do it."""
-    told = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    return sum(number_or(told.get(f"total-{kind}-files"), 0) for kind in ("data", "delete")) > _MOST_FILES
+    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    return sum(number_or(summary.get(f"total-{kind}-files"), 0) for kind in ("data", "delete")) > _MOST_FILES
 
 
 def truncate(catalog: TableCatalog, table: Table, branch: str | None, wap_id: str | None, query_id: str) -> None:
