@@ -89,6 +89,8 @@ class MaintenanceService:
         self.rounds = 0
         self._waiting: dict[TableKey, tuple[Inspection, str]] = {}
         self._working: dict[TableKey, asyncio.Task[None]] = {}
+        self._works: Counter[TableKey] = Counter()
+        """Times that a table was begun to be worked on."""
         self._wake = asyncio.Event()
         self._due = asyncio.Event()
         self._asked: dict[TableKey, str] = {}
@@ -200,12 +202,15 @@ class MaintenanceService:
         """What it finds to do waits for its turn."""
         if key in self._working:
             return
+        works = self._works[key]
         inspection = await asyncio.to_thread(self._inspector.look, key, forced=forced)
         if inspection is None:
             return
         self.totals.looks += 1
+        if self._works[key] != works:  # it was worked on meanwhile, and looked at after that
+            return
         self._waiting.pop(key, None)
-        if inspection.next_step is not None and key not in self._working:
+        if inspection.next_step is not None:
             self._waiting[key] = inspection, trigger
             self._wake.set()
 
@@ -248,6 +253,7 @@ class MaintenanceService:
             _, trigger = self._waiting.pop(key)
             task = asyncio.create_task(self._work(key, trigger), name=f"maintenance-{key}")
             self._working[key] = task
+            self._works[key] += 1
             task.add_done_callback(partial(self._ended, key))
 
     def _statements_wait(self) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -161,6 +162,40 @@ def test_a_call_that_is_not_done_when_the_window_closes_is_stopped(case: Callabl
     assert "'partial-progress.max-seconds'" in found.answers.texts[0]
     assert "'60'" in found.answers.texts[0]
     assert found.answers.seconds == [360.0]
+
+
+def test_a_look_that_began_before_a_job_asks_for_no_other(case: Callable[..., Case]) -> None:
+    """What it saw is what the job was done for; that the job was stopped is for the next round to judge."""
+    found = case(**{"maintenance.scan-interval": "1h", "maintenance.window": "Mon 00:00-12:01"})
+    found.states.add("a")
+    look, over, looks = found.inspector.look, threading.Event(), list[bool]()
+
+    async def slow(_key: TableKey) -> None:
+        raise TimeoutError
+
+    def slow_at_first(*given: Any, **options: Any) -> Any:
+        looks.append(True)
+        seen = look(*given, **options)
+        if len(looks) == 1:
+            assert over.wait(60)
+        return seen
+
+    async def run() -> None:
+        async with found.service.running():
+            while not looks:
+                await asyncio.sleep(0.01)
+            await found.service._look(key, "commit", forced=True)
+            while not found.jobs() or found.service.working:
+                await asyncio.sleep(0.01)
+            over.set()
+            while found.busy():
+                await asyncio.sleep(0.01)
+
+    found.answers.answer = slow
+    found.inspector.look = slow_at_first  # type: ignore[method-assign]
+    key = next(iter(found.states.known))
+    asyncio.run(asyncio.wait_for(run(), 120))
+    assert [state for _, state, _ in found.jobs()] == ["STOPPED"]
 
 
 def test_it_stands_back_while_users_wait(case: Callable[..., Case]) -> None:
