@@ -25,7 +25,7 @@ def executions() -> type[FakeExecution]:
 
 def add_probe_kernels(work_dir: Path) -> None:
     """Beside the real kernels, where the workers of this server import from."""
-    target = work_dir / "kernels" / "procession_kernels" / "probe.py"
+    target = work_dir / "kernels" / "procession_kernels" / "probes.py"
     shutil.copyfile(Path(__file__).with_name("probe_kernels.py"), target)
 
 

@@ -117,24 +117,24 @@ def test_progress_of_a_statement_is_reported(engine: SparkEngine, execution: Any
 
 def test_a_payload_is_a_task_and_every_answer_comes_back(engine: SparkEngine, execution: Any) -> None:
     payloads = [f"payload {i}".encode() * (i + 1) for i in range(17)]
-    assert sorted(engine.workers(execution).run_tasks("probe:echo", payloads)) == sorted(payloads)
+    assert sorted(engine.workers(execution).run_tasks("probes:echo", payloads)) == sorted(payloads)
 
 
 def test_large_payloads_are_a_task_each_as_well(engine: SparkEngine, execution: Any) -> None:
     payloads = [bytes([i]) * 20_000 for i in range(30)]
-    assert sorted(engine.workers(execution).run_tasks("probe:echo", payloads)) == payloads
+    assert sorted(engine.workers(execution).run_tasks("probes:echo", payloads)) == payloads
     slow = [b"0.5" + b" " * 100_000] * (2 * CORES)
-    answers = [json.loads(a) for a in engine.workers(execution).run_tasks("probe:where", slow)]
+    answers = [json.loads(a) for a in engine.workers(execution).run_tasks("probes:where", slow)]
     busiest = max(sum(a["begun"] <= b["begun"] < a["ended"] for a in answers) for b in answers)
     assert (len(answers), busiest) == (2 * CORES, CORES)
 
 
 def test_no_payloads_are_no_tasks(engine: SparkEngine, execution: Any) -> None:
-    assert list(engine.workers(execution).run_tasks("probe:echo", [])) == []
+    assert list(engine.workers(execution).run_tasks("probes:echo", [])) == []
 
 
 def test_a_task_may_answer_many_times(engine: SparkEngine, execution: Any) -> None:
-    answers = list(engine.workers(execution).run_tasks("probe:split", [b"abc", b"de"]))
+    answers = list(engine.workers(execution).run_tasks("probes:split", [b"abc", b"de"]))
     assert sorted(answers) == [b"a", b"b", b"c", b"d", b"e"]
 
 
@@ -142,14 +142,14 @@ def test_a_task_may_answer_many_times(engine: SparkEngine, execution: Any) -> No
 def test_tasks_run_on_all_cores(engine: SparkEngine, execution: Any) -> None:
     workers = engine.workers(execution)
     assert workers.parallelism == CORES
-    answers = [json.loads(a) for a in workers.run_tasks("probe:where", [b"0.5"] * (2 * CORES))]
+    answers = [json.loads(a) for a in workers.run_tasks("probes:where", [b"0.5"] * (2 * CORES))]
     assert len({answer["pid"] for answer in answers}) >= CORES
     busiest = max(sum(a["begun"] <= b["begun"] < a["ended"] for a in answers) for b in answers)
     assert busiest == CORES
 
 
 def test_all_workers_answer_under_the_name_of_their_executor(engine: SparkEngine, execution: Any) -> None:
-    answers = list(engine.workers(execution).run_on_all_workers("probe:where", b"0"))
+    answers = list(engine.workers(execution).run_on_all_workers("probes:where", b"0"))
     # local[*] is one executor; its Python processes answer once each.
     assert len({worker for worker, _ in answers}) == 1
     pids = [json.loads(answer)["pid"] for _, answer in answers]
@@ -159,14 +159,14 @@ def test_all_workers_answer_under_the_name_of_their_executor(engine: SparkEngine
 @pytest.mark.parametrize(
     ("kernel", "code", "message"),
     [
-        ("probe:refuse", ErrorCode.NOT_FOUND, "no such file: x"),
+        ("probes:refuse", ErrorCode.NOT_FOUND, "no such file: x"),
         (
-            "probe:crash",
+            "probes:crash",
             ErrorCode.REMOTE_TASK_ERROR,
             "Spark failed: unexpected: no such file: x",
         ),
-        ("probe:full_disk", ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk"),
-        ("probe:nope", ErrorCode.REMOTE_TASK_ERROR, "nope"),
+        ("probes:full_disk", ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk"),
+        ("probes:nope", ErrorCode.REMOTE_TASK_ERROR, "nope"),
     ],
 )
 def test_kernel_errors_reach_the_user_without_a_stack(
@@ -212,7 +212,7 @@ def test_cancel_ends_a_running_statement_soon(engine: SparkEngine, executions: A
                     )
                 )
             else:
-                list(engine.workers(running).run_tasks("probe:where", [b"300"] * CORES))
+                list(engine.workers(running).run_tasks("probes:where", [b"300"] * CORES))
         except ProcessionError as error:
             failures.append(error)
 
@@ -227,17 +227,17 @@ def test_cancel_ends_a_running_statement_soon(engine: SparkEngine, executions: A
     assert [failure.code for failure in failures] == [ErrorCode.USER_CANCELED]
     # The slots are free again: the next statement of another query is not held up.
     begun = time.monotonic()
-    assert list(engine.workers(executions("20260101_000000_00002_after")).run_tasks("probe:echo", [b"x"])) == [b"x"]
+    assert list(engine.workers(executions("20260101_000000_00002_after")).run_tasks("probes:echo", [b"x"])) == [b"x"]
     assert time.monotonic() - begun < 100
 
 
 def test_cancel_of_one_query_leaves_another_alone(engine: SparkEngine, executions: Any) -> None:
     kept, dropped = executions("20260101_000000_00003_kept"), executions("20260101_000000_00004_drop")
     answers: list[bytes] = []
-    keeping = threading.Thread(target=lambda: answers.extend(engine.workers(kept).run_tasks("probe:where", [b"1.5"])))
+    keeping = threading.Thread(target=lambda: answers.extend(engine.workers(kept).run_tasks("probes:where", [b"1.5"])))
     keeping.start()
     with pytest.raises(ProcessionError):
         threading.Timer(0.5, dropped.cancel).start()
-        list(engine.workers(dropped).run_tasks("probe:where", [b"30"]))
+        list(engine.workers(dropped).run_tasks("probes:where", [b"30"]))
     keeping.join(60)
     assert len(answers) == 1

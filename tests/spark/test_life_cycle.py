@@ -53,7 +53,7 @@ def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_thei
     probing(tmp_path / "spark")
     answers: list[bytes] = []
     running = threading.Thread(
-        target=lambda: answers.extend(own_engine.workers(executions("long")).run_tasks("probe:where", [b"15"]))
+        target=lambda: answers.extend(own_engine.workers(executions("long")).run_tasks("probes:where", [b"15"]))
     )
     running.start()
     time.sleep(4)
