@@ -108,6 +108,8 @@ class _Canonical:
 
     def json(self, value: dict[str, Any]) -> dict[str, object]:
         """A part of a handle, or a mapping from variables."""
+        if value.get("@type") in ("call", "special"):
+            return self._json_call(value)
         if "bound" in value and "valueBlock" in value:
             return {**value, "valueBlock": self._number(value["type"], value["valueBlock"])}
         return {
@@ -115,6 +117,21 @@ class _Canonical:
             for key, inner in value.items()
             if key not in _DROPPED
         }
+
+    def _json_call(self, value: dict[str, Any]) -> dict[str, object]:
+        """An expression in a handle, as the files are told that a procedure rewrites."""
+        kept = {key: inner for key, inner in value.items() if key != "sourceLocation"}
+        handle, arguments = value.get("functionHandle") or {}, value["arguments"]
+        name = (handle.get("signature") or {}).get("name")
+        literals = [argument.get("@type") == "constant" for argument in arguments]
+        only_types = value.get("form") == "IN" or name in _TYPE_ONLY
+        kept["arguments"] = [
+            {**argument, "valueBlock": self._number(argument["type"], argument["valueBlock"])}
+            if literal and only_types and not all(literals) and not _is_null(argument["valueBlock"], argument["type"])
+            else self.form(argument)
+            for argument, literal in zip(arguments, literals, strict=True)
+        ]
+        return kept
 
     def _number(self, type_text: str, block: str) -> int:
         return self._literals.setdefault((type_text, block), len(self._literals))

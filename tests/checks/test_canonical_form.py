@@ -116,6 +116,24 @@ def test_literals_count_by_equality(make_fragment: MakeFragment) -> None:
     assert key(make_fragment, within(1, 2)) != key(make_fragment, within(1, 2, 3))
 
 
+def test_literals_in_a_handles_expression_count_by_equality(captured: list[dict[str, Any]]) -> None:
+    """Such as the files are told by that a procedure rewrites, which is a part of its handle."""
+    body = next(e["body"] for e in captured if e["fragment"].root.__class__.__name__ == "TableScanNode")
+
+    def keyed(name: str, value: Any) -> bytes:
+        def add(part: dict[str, Any]) -> None:
+            if "connectorHandle" in part and "connectorId" in part:
+                predicate = json.loads(msgspec.json.encode(call(name, X, literal(value))))
+                part["connectorHandle"] = {**part["connectorHandle"], "fileSelectionPredicate": predicate}
+
+        return canonical_key(msgspec.convert(replaced(body, add), SimplePlanFragment))
+
+    equal = "$operator$equal"
+    assert keyed(equal, 1) == keyed(equal, 2) != keyed("$operator$less_than", 1)
+    assert keyed(equal, 1) != keyed(equal, None)
+    assert keyed("like", 1) != keyed("like", 2)
+
+
 def test_literals_that_a_function_reads_stay(make_fragment: MakeFragment) -> None:
     for name in ("like", "regexp_like", "$operator$cast", "$operator$divide"):
         one, two = (call(name, S, literal(text, "varchar")) for text in ("a%", "(b"))
