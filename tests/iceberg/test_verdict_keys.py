@@ -1,4 +1,4 @@
-"""Statements over a table that differ in literals alone share the verdicts of their fragments: most of what is asked."""
+"""Statements that differ in literals alone share the verdicts of their fragments: most of what is asked."""
 
 from __future__ import annotations
 
