@@ -57,23 +57,23 @@ async def refreshed_once(first: LoginStore, second: LoginStore) -> None:
     """A browser's requests come to two coordinators at the same time, with the same cookie."""
     provider = Provider()
     both = [refreshes(provider, store) for store in (first, second)]
-    cookie = both[0]._handed.sealed.seal(Tokens("old", "r1", time.time() - 1.0))
+    cookie = both[0]._handed.sealed.seal(Tokens("old", "refresh 1", time.time() - 1.0))
     found = await asyncio.gather(*(each.for_browser(cookie) for each in (*both, *both)))
     opened = [both[0]._handed.sealed.open(each.token) for each in found if each is not None]
-    assert {(each.access, each.refresh) for each in opened if each is not None} == {("new-r1", "r1+")}
-    assert (len(opened), provider.verifiers) == (4, ["r1"])
+    assert {(each.access, each.refresh) for each in opened if each is not None} == {("new-refresh 1", "refresh 1+")}
+    assert (len(opened), provider.verifiers) == (4, ["refresh 1"])
     # What the provider refuses is refused everywhere, and asked for once.
-    provider.verifiers.append("r2")
-    stale = both[0]._handed.sealed.seal(Tokens("old", "r2", time.time() - 1.0))
+    provider.verifiers.append("refresh 2")
+    stale = both[0]._handed.sealed.seal(Tokens("old", "refresh 2", time.time() - 1.0))
     assert await asyncio.gather(*(each.for_browser(stale) for each in both)) == [None, None]
-    assert provider.verifiers == ["r1", "r2", "r2"]
+    assert provider.verifiers == ["refresh 1", "refresh 2", "refresh 2"]
 
 
 @pytest.mark.slow
 def test_a_refresh_token_is_used_by_one_coordinator(store: ClusterStore) -> None:
     asyncio.run(refreshed_once(*(SharedLogins(store.engine, "secret") for _ in range(2))))
     with store.engine.begin() as connection:
-        assert "r1" not in str(connection.execute(text("SELECT hashed, sealed FROM cluster_logins")).all())
+        assert "refresh 1" not in str(connection.execute(text("SELECT hashed, sealed FROM cluster_logins")).all())
         connection.execute(text("DELETE FROM cluster_logins"))
 
 
@@ -94,7 +94,7 @@ def test_without_the_store_the_provider_is_asked(monkeypatch: pytest.MonkeyPatch
         for name in ("open", "end", "awaited"):
             monkeypatch.setattr(shared, name, broken)
         made = refreshes(Provider(), shared)
-        cookie = made._handed.sealed.seal(Tokens("old", "r1", time.time() - 1.0))
+        cookie = made._handed.sealed.seal(Tokens("old", "refresh 1", time.time() - 1.0))
         assert await made.for_browser(cookie) is not None
 
     asyncio.run(run())
