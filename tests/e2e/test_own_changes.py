@@ -246,4 +246,4 @@ def test_statements_that_lose_to_others_run_again(service: Service) -> None:
     rows = content(table)
     assert [row["id"] for row in rows] == [*range(1, 101), *range(1000, 1000 + appended[0])]
     assert sum(row["s"].endswith("!") for row in rows) == landed
-    assert landed >= 8
+    assert landed >= 4
