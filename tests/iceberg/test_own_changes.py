@@ -15,7 +15,9 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.types import Type
 from shared.spi.table_writes import RowFilter, TableWrite, WriteContext, WriteKind
+from tests.iceberg.rest_catalog import RefusedError, serving
 from tests.iceberg.test_own_rows import files, open_writes, until
+from tests.iceberg.test_rest_catalog import over_rest
 from tests.iceberg.test_rewrite import numbers
 
 ID = Variable(name="id", type="bigint")
@@ -176,3 +178,22 @@ def test_rows_are_counted_past_their_deletes(two: Any, version: int) -> None:
     assert two.connector.analyze("db", "t", {"columns": ("id",)}, two.context()) == 96
     (file,) = two.table("t").metadata.statistics
     assert file.blob_metadata[0].properties["ndv"] == "96", "of the rows that are left"
+
+
+def test_a_change_that_landed_is_no_conflict_of_its_own(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog that carried a request out and answers its repetition with a conflict; the change would count twice."""
+    places = updated(two, 5)
+    with serving(two.other) as address:
+        two.connector = over_rest(two, address)
+        commit = two.other.commit_table
+
+        def landed(*request: Any) -> Any:
+            monkeypatch.setattr(two.other, "commit_table", commit)
+            commit(*request)
+            raise RefusedError(409)
+
+        monkeypatch.setattr(two.other, "commit_table", landed)
+        assert change(two, "UPDATE", places) == 1
+        two.connector.close()
+    assert ids(two) == sorted({*BEFORE, 1005} - {5})
+    assert len(two.table("t").snapshots()) == 3
