@@ -85,7 +85,9 @@ class _Planner:
         calls = TracedCalls() if self._traced and trace.sampled else None
         try:
             with acting_for(session), collecting(calls, "plan"):
-                planned = plan_statement(text, session, self._catalogs, self._checkers, facts=self._facts)
+                # A pre-check is no query: it has no id, and nobody is told of it.
+                told = self._facts and bool(session.query_id)
+                planned = plan_statement(text, session, self._catalogs, self._checkers, facts=told)
         except ProcessionError as error:
             error.calls = () if calls is None else calls.calls
             raise

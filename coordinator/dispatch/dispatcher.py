@@ -18,7 +18,7 @@ from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
-from coordinator.dispatch.races import MOST_RACES, lost_race, pause_seconds
+from coordinator.dispatch.races import MOST_RACES, last_race, lost_race, pause_seconds
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.replays import Replays
 from coordinator.dispatch.result_space import ResultSpace, return_memory
@@ -365,7 +365,8 @@ class Dispatcher:
 
         async def again() -> None:
             await asyncio.sleep(pause_seconds())
-            self._execute(query, await self._plan(query))
+            planned = await self._plan(query)
+            self._execute(query, last_race(planned) if query.runs_again == MOST_RACES else planned)
 
         self._begin(query, self._guarded(query, again()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from coordinator.vocabulary.planned_statement import PlannedStatement, WriteRows
 from shared.errors import ErrorCode, ProcessionError
@@ -19,6 +20,14 @@ def lost_race(planned: PlannedStatement, error: ProcessionError) -> bool:
     work = planned.work
     own = isinstance(work, WriteRows) and work.rows is not None and work.write.kind != "INSERT"
     return own and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
+
+
+def last_race(planned: PlannedStatement) -> PlannedStatement:
+    """The same for Spark, where that can do it: it reads the table again by itself until it wins."""
+    work = planned.work
+    if isinstance(work, WriteRows) and work.rows is not None and work.write.after:
+        return replace(planned, work=replace(work, rows=None))
+    return planned
 
 
 def pause_seconds() -> float:

@@ -6,6 +6,7 @@ import copy
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -48,7 +49,7 @@ from shared.spi.capabilities import asked_before
 from shared.spi.grants import RoleChange
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
-from shared.spi.table_writes import WriteContext
+from shared.spi.table_writes import LeftToEngineError, WriteContext
 
 _LOG = logging.getLogger(__name__)
 _SPARK_MAY = frozenset(
@@ -307,28 +308,46 @@ class Executor:
         assert work.rows is not None
         query, columns = work.rows
         execution.ran_on("coordinator", "its rows are few" if work.write.after else "Spark cannot write them")
-        yield from self._execute(PlannedStatement("SELECT", columns, query), execution)
+        try:
+            yield from self._execute(PlannedStatement("SELECT", columns, query), execution)
+        except ProcessionError as error:
+            if not work.write.after or error.code not in _SPARK_MAY:
+                raise
+            raise LeftToEngineError(error.code, error.message) from error
 
     def _write(self, work: WriteRows, execution: Execution) -> int:
         write = work.write
-        rows_of: Callable[[], Iterator[pa.RecordBatch]] | None = None
-        if work.rows is not None:
-            rows_of = partial(self._rows_of_write, work, execution)
-        with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
+        begun = False
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            nonlocal begun
+            begun = True
+            return self._rows_of_write(work, execution)
+
+        opening = spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk)
+        with ExitStack() as stack:
+            # Where a source cannot be read nothing is begun; where Spark may have nothing to do, none is opened.
+            inputs = stack.enter_context(opening) if work.rows is None else None
 
             def run(
                 sql: str, write_id: str | None = None, settings: Mapping[str, str] = MappingProxyType({})
             ) -> list[Mapping[str, object]]:
+                nonlocal inputs
+                if begun:
+                    execution.ran_on("spark", "more than the coordinator writes by itself")
+                if inputs is None:
+                    inputs = stack.enter_context(opening)
                 batches = self._spark.write(sql, execution, inputs, write_id, settings)
                 return [row for batch in batches for row in batch.to_pylist()]
 
             writer = asked_before(self._catalogs.capabilities(write.catalog).writes)
             context = self._context(write.catalog, execution)
             end = partial(self._spark.end_write, write.catalog)
-            rows = writer.write(write, WriteContext(context, run, self._spark.new_write_id, end, rows_of))
-        execution.set_update_count(rows)
+            may = None if work.rows is None else rows
+            written = writer.write(write, WriteContext(context, run, self._spark.new_write_id, end, may))
+        execution.set_update_count(written)
         self._note_commit(write.catalog, write.schema, write.table, execution)
-        return rows
+        return written
 
 
 def is_logged(work: CallProcedure) -> bool:

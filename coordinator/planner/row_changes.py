@@ -18,7 +18,7 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, typed
 from coordinator.expressions.folding import NotConstantError, evaluate
-from coordinator.expressions.types import can_coerce, holds_time, read_type, type_text
+from coordinator.expressions.types import can_coerce, read_type, type_text
 from coordinator.planner.guard import TableRead
 from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable, written_name
 from coordinator.planner.query.builder import Builder
@@ -44,7 +44,7 @@ FILE = Variable(name="$file", type="varchar")
 _OF_VIEWS = {"deletes": "Deleting from", "updates": "Updating", "merges": "Merging into"}
 ROW_ID = Variable(name="$rowid", type="bigint")
 LINEAGE = Variable(name="$row_lineage", type="bigint")
-"""Iceberg's ``_row_id``, which an updated row keeps: of tables of version 3 whose rows the connector writes itself."""
+"""Iceberg's ``_row_id``, which an updated row keeps: of tables of version 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,7 @@ def plan_update(statement: Update, session: Session, catalogs: Catalogs) -> Plan
     )
     write = TableWrite(
         name.catalog, target.table.schema, written_name(name, target.table), "UPDATE", "", "", target.table.snapshot_id,
+        row_filter=None if predicate is None or by_position else RowFilter(predicate, target.columns),
         by_position=by_position, location=target.table.location,
     )  # fmt: skip
     change = RowChange(
@@ -188,7 +189,7 @@ def scan_target(
     assignments[ROW_ID.key] = _metadata_column(2147483645, "_pos", "bigint")
     places = [FILE, ROW_ID]
     lineage = next((c for c in table.hidden_columns if c.name == "_row_id"), None)
-    if lineage is not None and any(holds_time(read_type(f.variable.type)) for f in fields):
+    if lineage is not None:
         assignments[LINEAGE.key] = lineage.handle
         places.append(LINEAGE)
     scan = TableScanNode(

@@ -7,7 +7,7 @@ id (in version 3, of UPDATE and MERGE); and the columns of the table (not of DEL
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from coordinator.expressions.builders import constant, not_, operator, special, typed
@@ -19,7 +19,7 @@ from coordinator.unparser import work_of
 from coordinator.unparser.engine_choice import EngineLimits
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json
-from coordinator.vocabulary.planned_statement import Column, WriteRows
+from coordinator.vocabulary.planned_statement import Column, RunLocally, Work, WriteRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, SpecialForm, Variable, type_of
 from shared.plan.nodes import (
@@ -50,6 +50,26 @@ def own_change(
     planned: PlannedWrite, change: RowChange, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits
 ) -> WriteRows:
     """Without a statement for Spark. Raises ProcessionError for what no engine computes."""
+    return WriteRows(planned.write, rows=_query(change, logical, relation_of, limits))
+
+
+def little_change(
+    change: RowChange, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits
+) -> tuple[Work, tuple[Column, ...]] | None:
+    """The query beside Spark's statement, where the embedded engine answers it; None where Spark is to do it all."""
+    if limits.engine == "spark":
+        return None
+    try:
+        work, columns = _query(change, logical, relation_of, limits)
+    except ProcessionError:
+        return None
+    # What is too much for the engine is Spark's as a whole: it would read the rows, and the coordinator write them.
+    return (replace(work, otherwise=None), columns) if isinstance(work, RunLocally) else None
+
+
+def _query(
+    change: RowChange, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits
+) -> tuple[Work, tuple[Column, ...]]:
     node = _changing(logical)
     source: PlanNode = node.source
     columns: tuple[Variable, ...] = (FILE, ROW_ID)
@@ -63,13 +83,13 @@ def own_change(
         case _:
             assert_never(node)
     if kept := next((v.name for v in columns if holds_json(typed(v))), None):
-        message = f"Column {kept} is of type json, which is not written beside columns of type time"
+        message = f"Column {kept} is of type json, which Spark alone writes"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     names = tuple(variable.name for variable in columns)
     query = OutputNode(id=node.id, source=source, columnNames=names, outputVariables=columns)
     rows = tuple(Column(variable.name, variable.type) for variable in columns)
     # Above a node that changes rows all columns are read: a deleted row needs but a few of them.
-    return WriteRows(planned.write, rows=(work_of(pruned(query), relation_of, limits), rows))
+    return work_of(pruned(query), relation_of, limits), rows
 
 
 def _changing(logical: OutputNode) -> _Changing:

@@ -16,7 +16,7 @@ from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import LIMITS, unparse_for_spark, work_of
 from coordinator.unparser.constant_query import constant_rows
 from coordinator.unparser.engine_choice import EngineLimits
-from coordinator.unparser.own_changes import changes_times, own_change
+from coordinator.unparser.own_changes import changes_times, little_change, own_change
 from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json, stored_json
@@ -45,7 +45,8 @@ def write_work(
         if changes_times(planned.change, logical):
             return own_change(planned, planned.change, logical, relation_of, limits)
         before, after, inputs = changed_rows(planned.change, logical, relation_of)
-        return WriteRows(replace(planned.write, before=before, after=after), inputs)
+        little = little_change(planned.change, logical, relation_of, limits)
+        return WriteRows(replace(planned.write, before=before, after=after), inputs, little)
     writer = next(node for node in walk(logical) if isinstance(node, TableWriterNode))
     refresh = planned.write.refresh
     own = planned.write.kind == "INSERT" and refresh is None and not replaces and _may_be_own(writer, relation_of)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from shared.errors import ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.materialized_views import Refresh
@@ -21,7 +22,7 @@ WriteKind = Literal["INSERT", "DELETE", "UPDATE", "MERGE"]
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which rows a DELETE removes, when the table's own columns say it all: column names by variable."""
+    """Which rows are changed, when the table's own columns say it all: column names by variable."""
 
     predicate: RowExpression
     columns: Mapping[str, str]
@@ -32,10 +33,10 @@ class TableWrite:
     """One write. The engine's statement is ``before``, the target's quoted name, ``after``.
 
     ``snapshot_id`` is that of the target as planned. ``creation`` is the table to be made first (CTAS); ``no_rows``
-    tells that nothing is written into it. ``row_filter`` is given for a DELETE that the connector may answer from
-    metadata alone; a DELETE of every row has ``all_rows``. ``by_position`` tells that rows of the target were chosen by
-    file and position at ``snapshot_id``, ``reads_target`` that the query which replaces the target reads it as it is
-    then.
+    tells that nothing is written into it. ``row_filter`` is given for a DELETE, which the connector may answer from
+    metadata alone, and for an UPDATE; a DELETE of every row has ``all_rows``. ``by_position`` tells that rows of the
+    target were chosen by file and position at ``snapshot_id``, ``reads_target`` that the query which replaces the
+    target reads it as it is then.
     """
 
     catalog: str
@@ -67,8 +68,12 @@ class RunStatement(Protocol):
         ...
 
 
+class LeftToEngineError(ProcessionError):
+    """The connector's own way of a write goes no further: its statement is for the engine. Nothing was committed."""
+
+
 RowsOfQuery = Callable[[], Iterator[object]]
-"""Runs the query of a write; its record batches, of pyarrow."""
+"""Runs the query of a write; its record batches, of pyarrow. Raises LeftToEngineError where it is too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ class WriteContext:
     ``new_write_id`` gives a new id for the names of a write's files, or None where the engine names them as it likes.
     ``end_write`` tells whether the write of that id, which failed, commits nothing from now on; False: ask again.
     ``rows`` computes what is to be inserted, where the connector may write it: batches of all visible columns in order.
-    Where the write has a text for the engine, ``rows`` are few, and who writes them is the connector's choice.
+    Of a DELETE, UPDATE or MERGE they begin with the places of rows (``coordinator.unparser.own_changes``). Where the
+    write has a text for the engine, ``rows`` are few, and who writes them is the connector's choice.
     """
 
     procedure: ProcedureContext

@@ -20,12 +20,15 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform
 
+from coordinator.dispatch.races import MOST_RACES
 from tests.e2e.service import Service
 from tests.e2e.test_row_changes import POSITIONAL, STATEMENTS
 from tests.e2e.test_stored_types import failure
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 UTC = datetime.UTC
+_APPENDS = 16
+"""However slow the machine is, so many can make four statements give up."""
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
@@ -215,13 +218,14 @@ def test_buckets_and_an_old_spec(service: Service) -> None:
 
 
 def test_statements_that_lose_to_others_run_again(service: Service) -> None:
-    """Appends come all the time, and each is a conflict of an update that read before it."""
+    """Appends come all the time, and each is a conflict of an update that read before it: no statistics tell that none
+    of its rows might have been changed."""
     table = make(service, "changed_beside", 2)
     over = threading.Event()
     appended = [0]
 
     def append() -> None:
-        while not over.is_set():
+        while not over.is_set() and appended[0] < _APPENDS:
             row = {"id": 1000 + appended[0], "p": 9, "s": "new", "d": Decimal(0), "tod": datetime.time(5)}
             try:
                 service.lake().load_table("db.changed_beside").append(pa.Table.from_pylist([row], schema=SCHEMA))
@@ -236,7 +240,8 @@ def test_statements_that_lose_to_others_run_again(service: Service) -> None:
     try:
         for number in range(1, 13):
             try:
-                assert service.execute(f"UPDATE {name} SET s = s || '!' WHERE id = {number}") == [[1]]
+                update = f"UPDATE {name} SET s = s || '!' WHERE mod(id, 100000) = {number}"
+                assert service.execute(update) == [[1]]
                 landed += 1
             except prestodb.exceptions.PrestoQueryError as lost:
                 assert lost.error_name == "TRANSACTION_CONFLICT"
@@ -246,4 +251,4 @@ def test_statements_that_lose_to_others_run_again(service: Service) -> None:
     rows = content(table)
     assert [row["id"] for row in rows] == [*range(1, 101), *range(1000, 1000 + appended[0])]
     assert sum(row["s"].endswith("!") for row in rows) == landed
-    assert landed >= 4
+    assert landed >= 12 - _APPENDS // (1 + MOST_RACES), "each that gave up met so many appends of its own"

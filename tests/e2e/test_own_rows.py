@@ -242,6 +242,9 @@ def test_few_rows_are_as_spark_writes_them(service: Service, version: str) -> No
         ]
         files = service.execute(f'SELECT count(*), sum(record_count) FROM iceberg.db."{name.split(".")[-1]}$files"')
         assert files == [[2, 2]]
+        head = service.lake().load_table(name.removeprefix("iceberg.")).current_snapshot()
+        assert head is not None and head.summary is not None
+        assert head.summary["engine-name"] == ("procession" if engine == "AUTO" else "spark")
     assert repr(written["AUTO"]) == repr(written["SPARK"])
 
 

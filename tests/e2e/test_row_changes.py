@@ -64,21 +64,31 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@pytest.mark.parametrize("engine", ["auto", "spark"])
 @pytest.mark.parametrize("mode", MODES if os.environ.get("PROCESSION_TEST_FULL") else ["merged"])
-def test_the_same_as_in_duckdb(run: Callable[[str], Any], duck: duckdb.DuckDBPyConnection, mode: str) -> None:
-    run(f"CREATE TABLE {mode} (id bigint NOT NULL, p bigint, s varchar, d decimal(12, 2)) {MODES[mode]}")
-    run(f"INSERT INTO {mode} {ROWS} FROM UNNEST(sequence(1, 100)) r (n)")
+def test_the_same_as_in_duckdb(
+    service: Service, run: Callable[[str], Any], duck: duckdb.DuckDBPyConnection, mode: str, engine: str
+) -> None:
+    table = f"{mode}_by_{engine}"
+    run(f"CREATE TABLE {table} (id bigint NOT NULL, p bigint, s varchar, d decimal(12, 2)) {MODES[mode]}")
+    run(f"INSERT INTO {table} {ROWS} FROM UNNEST(sequence(1, 100)) r (n)")
+    asked = {"catalog": "iceberg", "schema": "changed", "session_properties": {"engine": engine}}
     for statement in (*STATEMENTS[:7], *(POSITIONAL if mode != "copied" else ()), *STATEMENTS[7:]):
-        ours = run(statement.format(t=mode))
+        ours = service.execute(statement.format(t=table), **asked)
         assert ours == [[duck.execute(statement.format(t="t")).fetchall()[0][0]]], statement
         if statement in SEEN:
             rows = duck.execute("SELECT * FROM t ORDER BY id").fetchall()
             expected = [[i, p, s, None if d is None else f"{d:.2f}"] for i, p, s, d in rows]
-            assert run(f"SELECT * FROM {mode} ORDER BY id") == expected, statement
+            assert run(f"SELECT * FROM {table} ORDER BY id") == expected, statement
+    snapshots = service.lake().load_table(f"changed.{table}").snapshots()[1:]  # behind that of the first rows
+    by = {s.summary["engine-name"] for s in snapshots if s.summary is not None and s.summary.operation != "append"}
+    # Whole partitions go by metadata alone on either.
+    assert by == ({"procession"} if engine == "auto" and mode != "copied" else {"procession", "spark"})
 
 
 def test_positions_need_merge_on_read(run: Callable[[str], Any]) -> None:
-    run("CREATE TABLE rigid WITH (\"write.merge.mode\" = 'copy-on-write') AS SELECT 1 AS a")
+    copies = ", ".join(f"\"write.{kind}.mode\" = 'copy-on-write'" for kind in ("update", "merge"))
+    run(f"CREATE TABLE rigid WITH ({copies}) AS SELECT 1 AS a")
     with pytest.raises(prestodb.exceptions.PrestoUserError) as refused:
         run("UPDATE rigid SET a = 2 WHERE a = (SELECT max(a) FROM rigid)")
     assert refused.value.error_name == "NOT_SUPPORTED"

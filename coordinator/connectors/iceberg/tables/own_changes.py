@@ -1,11 +1,13 @@
-"""Changes of rows of tables that Spark does not load: an engine computes which rows and what becomes of them, and one
-commit adds their deletes and what comes in their place.
+"""Changes of rows that Spark does not make, of tables with times of day, or need not, since they are few: an engine
+computes which rows and what becomes of them, and one commit adds their deletes and what comes in their place.
 
-Deleted rows are position deletes of version 2, or deletion vectors of version 3, whatever ``write.*.mode`` says.
+Deleted rows are position deletes of version 2, or deletion vectors of version 3. Where ``write.*.mode`` asks for
+copies, few rows are Spark's to change; of a table that it does not load nobody makes any.
 """
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,9 +39,11 @@ from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.own_rows import (
     Place,
+    asks_for_spark,
     check_format,
     same_layout,
     snapshot_place,
+    suits,
     written_files,
 )
 from coordinator.connectors.iceberg.tables.written_types import check_foreign
@@ -47,7 +51,7 @@ from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.positions import write_positions
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
+from shared.spi.table_writes import LeftToEngineError, RowsOfQuery, TableWrite, WriteContext
 
 Positions = npt.NDArray[np.int64]
 _NONE: Positions = np.zeros(0, np.int64)
@@ -55,8 +59,12 @@ _DELETED = 2
 """The number of DELETE among the operations of a merge row; 1 is INSERT, 3 UPDATE."""
 _MOST_ROWS = 50_000_000
 """That one statement takes out: 8 bytes each in this process."""
+_FEW_ROWS = 1_000_000
+_FEW_BYTES = 64 << 20
+"""Of rows that come, in memory: beyond these Spark's workers are faster, where it can do it."""
 _MADE_UP = frozenset({"_file", "_pos", "_row_id"})
 _SIDE_BY_SIDE = 8
+_LOG = logging.getLogger(__name__)
 _VERB = {"DELETE": "delete", "UPDATE": "update", "MERGE": "merge"}
 
 
@@ -65,9 +73,12 @@ class _Changed:
     """Rows by what becomes of them: those that go by file and position, and how many come."""
 
     kind: str
+    few: bool
+    """Whether Spark changes them where they are many."""
     positions: dict[str, list[Positions]] = field(default_factory=dict)
     gone: int = 0
     rows: int = 0
+    size: int = 0
 
     def new_rows(self, batches: Iterator[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
         """What is to be written of each batch, its last ``width`` columns; the others are taken note of."""
@@ -77,11 +88,20 @@ class _Changed:
             if self.kind == "DELETE":
                 continue
             kept = batch.filter(pc.not_equal(batch.column(2), _DELETED)) if self.kind == "MERGE" else batch
-            yield kept.select(list(range(batch.num_columns - width, batch.num_columns)))
+            new = kept.select(list(range(batch.num_columns - width, batch.num_columns)))
+            self.size += new.nbytes
+            self._check_few()
+            yield new
+
+    def _check_few(self) -> None:
+        if self.few and (self.gone > _FEW_ROWS or self.size > _FEW_BYTES):
+            message = f"{self.gone} rows and {self.size} bytes of new ones so far"
+            raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
 
     def _note(self, batch: pa.RecordBatch) -> None:
         there = batch.select([0, 1]).filter(pc.is_valid(batch.column(0)))
         self.gone += there.num_rows
+        self._check_few()
         if self.gone > _MOST_ROWS:
             message = f"More than {_MOST_ROWS} rows of one statement go, which the coordinator would keep in memory"
             raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
@@ -103,12 +123,41 @@ class _Changed:
         return found
 
 
-def change_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> int:
+def change_own(
+    catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext
+) -> int | None:
     """Rows deleted, updated and inserted, by what ``rows`` computes over the snapshot that was planned.
 
-    Its columns are those of ``coordinator.unparser.own_changes``. Raises ProcessionError: nothing was committed, unless
-    it says otherwise, and what was written is removed.
+    Its columns are those of ``coordinator.unparser.own_changes``. None, and nothing is changed, where Spark can do it
+    and the table or the rows are better left to it. Raises ProcessionError: nothing was committed, unless it says
+    otherwise, and what was written is removed.
     """
+    if write.after and not _suits(place.table, write):
+        return None
+    try:
+        return _change(catalog, place, write, rows, context)
+    except LeftToEngineError as error:
+        if not write.after:
+            raise
+        _LOG.info("%s: Spark changes its rows: %s", context.query_id, error.message)
+        return None
+
+
+def _suits(table: Table, write: TableWrite) -> bool:
+    """Whether what Spark would make of the change of a few rows is what is made here."""
+    mode = table.properties.get(f"write.{write.kind.lower()}.mode", "")
+    deletes = table.properties.get("write.delete.format.default", "parquet")
+    made = mode.lower() == "merge-on-read" and deletes.lower() == "parquet" and table.format_version > 1
+    rows = not asks_for_spark(table) if write.kind == "DELETE" else suits(table)
+    return made and rows and not _own_names(table)
+
+
+def _own_names(table: Table) -> list[str]:
+    """Columns with the names of those that Iceberg makes up."""
+    return sorted(f.name for f in table.schema().fields if f.name.lower() in _MADE_UP)
+
+
+def _change(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> int:
     table = place.table
     base = table.snapshot_by_name(place.branch or MAIN_BRANCH)
     _check_changeable(table, write, base)
@@ -117,7 +166,7 @@ def change_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Row
     outcome = AppendOutcome(
         catalog, write.schema, table, write_id, context.query_id, None if base is None else base.snapshot_id
     )
-    changed = _Changed(write.kind)
+    changed = _Changed(write.kind, few=bool(write.after))
     with (
         catalog.late_writes.recorded(open_write(write_id, write.schema, table), outcome.is_settled),
         mapped(f"{write.schema}.{write.table}"),
@@ -148,7 +197,7 @@ def _check_changeable(table: Table, write: TableWrite, base: Snapshot | None) ->
     problem = ""
     if table.format_version < 2:
         problem = f"format version 1 has no deletes of rows; CALL {write.catalog}.system.upgrade_format_version first"
-    elif own := sorted(f.name for f in table.schema().fields if f.name.lower() in _MADE_UP):
+    elif own := _own_names(table):
         problem = f"it has a column of its own named {own[0]}"
     if problem:
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Cannot {_VERB[write.kind]} rows of table {name}: {problem}")

@@ -20,7 +20,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation
-from pyiceberg.types import LongType, NestedField
+from pyiceberg.types import LongType, MapType, NestedField
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
@@ -36,7 +36,7 @@ from coordinator.connectors.iceberg.tables.write_audit import Audited
 from coordinator.connectors.iceberg.tables.written_types import check_foreign
 from coordinator.kernels.lineage import ROW_ID
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
+from shared.spi.table_writes import LeftToEngineError, RowsOfQuery, TableWrite, WriteContext
 
 _PART_BYTES = 64 << 20
 """Of rows in memory: each part becomes a file a partition, or several by the table's target size."""
@@ -59,10 +59,6 @@ class Place:
     audited: Audited = field(default_factory=Audited)
 
 
-class _NotHereError(ProcessionError):
-    """Of rows that PyIceberg cannot write; nothing was committed."""
-
-
 def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> bool:
     """Whatever ``rows`` computes, whose columns are those of the table in its order; no snapshot where there are none.
 
@@ -72,11 +68,11 @@ def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Rows
     if not write.after:
         check_foreign(place.table, write)
         check_format(place.table, "insert")
-    elif not _suits(place.table):
+    elif not suits(place.table):
         return False
     try:
         _write(catalog, place, write, rows, context)
-    except _NotHereError as error:
+    except LeftToEngineError as error:
         if not write.after:
             raise
         _LOG.info("%s: Spark writes its rows: %s", context.query_id, error.message)
@@ -84,17 +80,19 @@ def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Rows
     return True
 
 
-def _suits(table: Table) -> bool:
+def suits(table: Table) -> bool:
     """Whether what Spark would make of few rows is what PyIceberg makes of them."""
-    properties = table.properties
     plain = _format(table) == _PARQUET and _target_size(table) >= _SMALLEST and not unknown_to_spark(table)
-    special = any(name.startswith(_OF_SPARK) for name in properties)
-    required = any(f.required for n, f in index_by_id(table.schema()).items() if n not in _top(table))
-    return plain and not special and not required and table.sort_order().is_unsorted
+    checked = {column.field_id for column in table.schema().fields}
+    fields = index_by_id(table.schema())
+    keys = {f.field_type.key_id for f in fields.values() if isinstance(f.field_type, MapType)}  # always required
+    required = any(field.required for number, field in fields.items() if number not in checked | keys)
+    return plain and not asks_for_spark(table) and not required and table.sort_order().is_unsorted
 
 
-def _top(table: Table) -> set[int]:
-    return {column.field_id for column in table.schema().fields}
+def asks_for_spark(table: Table) -> bool:
+    """Whether its properties say how to write in ways that only Spark knows."""
+    return any(name.startswith(_OF_SPARK) for name in table.properties)
 
 
 def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQuery, context: WriteContext) -> None:
@@ -150,7 +148,7 @@ def written_files(
                 yield file
     except _NOT_WRITTEN as error:
         message = f"Rows of table {'.'.join(table.name())} cannot be written: {error}"
-        raise _NotHereError(ErrorCode.NOT_SUPPORTED, message) from error
+        raise LeftToEngineError(ErrorCode.NOT_SUPPORTED, message) from error
 
 
 def _with_row_ids(metadata: TableMetadata) -> TableMetadata:

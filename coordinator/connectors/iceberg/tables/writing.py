@@ -70,7 +70,9 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
         if deleted is not None:
             return deleted
     if write.kind != "INSERT" and context.rows is not None:
-        return change_own(catalog, Place(*_target(catalog, write, context)), write, context.rows, context)
+        changed = change_own(catalog, Place(*_target(catalog, write, context)), write, context.rows, context)
+        if changed is not None:
+            return changed
     # What was read or chosen at a snapshot is not so at another one.
     attempts = 1 if write.by_position or write.reads_target else 1 + catalog.settings.write_conflict_retries
     for left in reversed(range(attempts)):
