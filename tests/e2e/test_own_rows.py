@@ -260,6 +260,14 @@ def test_few_rows_need_no_spark(tmp_path: Path) -> None:
         null = failure(service, "INSERT INTO iceberg.db.t VALUES (4, 'd'), (NULL, 'x')")
         assert null == "CONSTRAINT_VIOLATION: NULL value not allowed for NOT NULL column: id"
         assert service.execute("SELECT count(*), count(name), sum(id) FROM iceberg.db.t") == [[3, 2, 6]]
+        merge = (
+            "USING (VALUES (2, 'two'), (9, 'nine')) s (id, name) ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = "
+        )
+        merge += "s.name WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.name)"
+        assert service.execute(f"MERGE INTO iceberg.db.t t {merge}") == [[2]]
+        assert service.execute("UPDATE iceberg.db.t SET name = upper(name) WHERE id < 3") == [[2]]
+        assert service.execute("DELETE FROM iceberg.db.t WHERE name IS NULL") == [[1]]
+        assert service.execute("SELECT * FROM iceberg.db.t ORDER BY 1") == [[1, "A"], [2, "TWO"], [9, "nine"]]
         assert service.get("/v1/status")["spark"]["state"] == "NOT_STARTED"
     finally:
         service.stop()

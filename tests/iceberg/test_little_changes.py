@@ -92,6 +92,14 @@ def test_many_rows_are_left_to_spark_and_leave_nothing(lake: Any, monkeypatch: p
     assert ids(lake) == BEFORE
 
 
+def test_tables_of_many_files_are_left_to_spark(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(lake, MERGED)
+    monkeypatch.setattr(own_changes, "_FEW_FILES", 2)
+    assert change(lake, "DELETE", deleted(lake, 5)) == 1
+    with pytest.raises(AskedOfSparkError):
+        change(lake, "DELETE", deleted(lake, 6))
+
+
 def test_an_engine_that_gives_up_leaves_it_to_spark_and_errors_are_the_user_s(lake: Any) -> None:
     make(lake, MERGED)
     before = files(lake)

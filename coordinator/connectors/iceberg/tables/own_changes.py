@@ -28,6 +28,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.filters import file_filter
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.rewrite.equality_conversion import directory_of, position_delete_entry
 from coordinator.connectors.iceberg.rewrite.planning.parquet_options import delete_output
@@ -59,6 +60,7 @@ _DELETED = 2
 """The number of DELETE among the operations of a merge row; 1 is INSERT, 3 UPDATE."""
 _MOST_ROWS = 50_000_000
 """That one statement takes out: 8 bytes each in this process."""
+_FEW_FILES = 10_000
 _FEW_ROWS = 1_000_000
 _FEW_BYTES = 64 << 20
 """Of rows that come, in memory: beyond these Spark's workers are faster, where it can do it."""
@@ -132,7 +134,7 @@ def change_own(
     and the table or the rows are better left to it. Raises ProcessionError: nothing was committed, unless it says
     otherwise, and what was written is removed.
     """
-    if write.after and not _suits(place.table, write):
+    if write.after and not (_suits(place.table, write) and _few_files(place)):
         return None
     try:
         return _change(catalog, place, write, rows, context)
@@ -150,6 +152,13 @@ def _suits(table: Table, write: TableWrite) -> bool:
     made = mode.lower() == "merge-on-read" and deletes.lower() == "parquet" and table.format_version > 1
     rows = not asks_for_spark(table) if write.kind == "DELETE" else suits(table)
     return made and rows and not _own_names(table)
+
+
+def _few_files(place: Place) -> bool:
+    """Whether it takes no time to go through the manifests of all of them."""
+    head = place.table.snapshot_by_name(place.branch or MAIN_BRANCH)
+    totals = {} if head is None or head.summary is None else head.summary.additional_properties
+    return sum(number_or(totals.get(f"total-{kind}-files"), 0) for kind in ("data", "delete")) <= _FEW_FILES
 
 
 def _own_names(table: Table) -> list[str]:
