@@ -19,7 +19,7 @@ from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, 
 Render = Callable[[RowExpression], exp.Expr]
 
 
-_MANY = 4
+MANY = 4
 """Comparisons of a column with values that become a list."""
 _LISTED = frozenset(("tinyint", "smallint", "integer", "bigint", "date", "decimal", "varchar"))
 
@@ -27,8 +27,8 @@ _LISTED = frozenset(("tinyint", "smallint", "integer", "bigint", "date", "decima
 def in_order(form: SpecialForm, dialect: str, render: Render) -> exp.Expr:
     """The tree of an AND or OR."""
     kind: type[exp.Expr] = exp.And if form.form == "AND" else exp.Or
-    terms = _terms(form, form.form)
-    if len(terms) >= _MANY and len(made := _as_lists(terms, form.form)) < len(terms):
+    terms = terms_of(form, form.form)
+    if len(terms) >= MANY and len(made := _as_lists(terms, form.form)) < len(terms):
         return render(_joined(made, form.form))
     if dialect != "duckdb" or not any(may_fail(term) for term in terms[1:]):
         return binary(kind, render(form.arguments[0]), render(form.arguments[1]))
@@ -40,9 +40,9 @@ def in_order(form: SpecialForm, dialect: str, render: Render) -> exp.Expr:
     return exp.Paren(this=case([(test, exp.Boolean(this=kind is exp.Or)) for test in decided], every))
 
 
-def _terms(node: RowExpression, form: str) -> list[RowExpression]:
+def terms_of(node: RowExpression, form: str) -> list[RowExpression]:
     if isinstance(node, SpecialForm) and node.form == form:
-        return [term for argument in node.arguments for term in _terms(argument, form)]
+        return [term for argument in node.arguments for term in terms_of(argument, form)]
     return [node]
 
 
@@ -57,13 +57,13 @@ def _as_lists(terms: Sequence[RowExpression], form: str) -> list[RowExpression]:
     name = "equal" if form == "OR" else "not_equal"
     groups: dict[Variable, list[RowExpression]] = {}
     for term in terms:
-        if (found := _compared(term, name)) is not None:
+        if (found := compared(term, name)) is not None:
             groups.setdefault(found[0], []).append(found[1])
     made: list[RowExpression] = []
     for term in terms:
-        found = _compared(term, name)
+        found = compared(term, name)
         values = [] if found is None else groups.get(found[0], [])
-        if found is None or 0 < len(values) < _MANY:
+        if found is None or 0 < len(values) < MANY:
             made.append(term)
         elif values:
             listed = special("IN", BOOLEAN, found[0], *values)
@@ -72,7 +72,7 @@ def _as_lists(terms: Sequence[RowExpression], form: str) -> list[RowExpression]:
     return made
 
 
-def _compared(term: RowExpression, name: str) -> tuple[Variable, Constant] | None:
+def compared(term: RowExpression, name: str) -> tuple[Variable, Constant] | None:
     """The column and the value of a comparison, of a type whose values are equal where they are the same."""
     if not isinstance(term, Call) or len(term.arguments) != 2:
         return None

@@ -17,6 +17,7 @@ from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated import Use, repeated_parts
+from coordinator.unparser.row_lists import row_list
 from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
 from coordinator.unparser.stored_json import is_shown_otherwise, shown_value
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
@@ -236,7 +237,12 @@ class Relations:
         return block if found.rest is None else self._where(self.wrap(block, block.variables), found.rest)
 
     def _where(self, source: Block, predicate: RowExpression) -> Block:
-        return replace(source, where=(*source.where, *map(self.tree, conjuncts(predicate))))
+        return replace(source, where=(*source.where, *map(self._condition, conjuncts(predicate))))
+
+    def _condition(self, term: RowExpression) -> exp.Expr:
+        """Of a filter, where NULL is as good as false."""
+        listed = row_list(term, self.tree) if self.dialect == "duckdb" else None
+        return self.tree(term) if listed is None else listed
 
     def _project(self, node: ProjectNode, source: Block) -> Block:
         if source.columns is not None or source.group is not None:
