@@ -1,0 +1,94 @@
+"""UPDATE, DELETE and MERGE of few rows through HTTP: by the coordinator, and by a warm Spark (``engine=SPARK``).
+
+By turns. ``python -m benchmarks.row_changes [rounds]`` (10 by default): tables of 1,000,000 rows in eight files, of
+versions 2 and 3, one for each engine. JSON lines of milliseconds, p50 and the slowest; at the end both are equal.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e.service import Service, start_service, write_etc
+
+ROWS, FILES = 1_000_000, 8
+ENGINES = ("AUTO", "SPARK")
+_WARM = 2
+_NUMBERS = (
+    "SELECT thousand * 1000 + one AS n FROM UNNEST(sequence({}, {})) a (thousand), UNNEST(sequence(1, 1000)) b (one)"
+)
+_GENERATED = f"SELECT n, n % 100, 'row ' || cast(n AS varchar), n / 4e0 FROM ({_NUMBERS})"
+
+
+def merged(number: int) -> str:
+    """A hundred rows, of which half are there."""
+    values = ", ".join(f"({number * 997 + i if i % 2 else ROWS + number * 100 + i}, 'new {i}')" for i in range(100))
+    return (
+        f"MERGE INTO {{t}} t USING (VALUES {values}) s (id, name) ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = "
+        "s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    )
+
+
+STATEMENTS: dict[str, Callable[[int], str]] = {
+    "update of one row": lambda number: f"UPDATE {{t}} SET price = price + 1 WHERE id = {number * 7_919 + 1}",
+    "update of 1 in 1,000": lambda number: f"UPDATE {{t}} SET kind = kind + 1 WHERE id % 1000 = {number}",
+    "delete of ten rows": lambda number: (
+        f"DELETE FROM {{t}} WHERE id BETWEEN {number * 5_000} AND {number * 5_000} + 9"
+    ),
+    "merge of 100 rows": merged,
+}
+
+
+def make(service: Service, version: str, engine: str) -> str:
+    name = f"iceberg.db.changed_{version}_{engine.lower()}"
+    columns = "id bigint, kind bigint, name varchar, price double"
+    service.execute(f"CREATE TABLE {name} ({columns}) WITH (\"format-version\" = '{version}')")
+    part = ROWS // FILES // 1000
+    for number in range(FILES):
+        rows = _GENERATED.format(number * part, (number + 1) * part - 1)
+        service.execute(f"INSERT INTO {name} {rows}")
+    return name
+
+
+def timed(service: Service, sql: str, engine: str) -> float:
+    """Milliseconds."""
+    begun = time.perf_counter()
+    service.execute(sql, session_properties={"engine": engine})
+    return (time.perf_counter() - begun) * 1000
+
+
+def main(rounds: int = 10) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        service = start_service(write_etc(home / "etc"), home / "data", home / "log", cold=True)
+        try:
+            service.execute("CREATE SCHEMA iceberg.db")
+            for version in ("2", "3"):
+                tables = {engine: make(service, version, engine) for engine in ENGINES}
+                for what, statement in STATEMENTS.items():
+                    taken: dict[str, list[float]] = {engine: [] for engine in ENGINES}
+                    for number in range(_WARM + rounds):
+                        for engine, table in tables.items():
+                            taken[engine].append(timed(service, statement(number).format(t=table), engine))
+                    figures = {
+                        engine: [round(statistics.median(found[_WARM:]), 1), round(max(found[_WARM:]), 1)]
+                        for engine, found in taken.items()
+                    }
+                    ratio = round(figures["SPARK"][0] / figures["AUTO"][0], 1)
+                    line = {"bench": "row_changes", "version": version, "statement": what, "ms_p50_max": figures}
+                    print(json.dumps({**line, "ratio": ratio}), flush=True)
+                sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
+                found_rows = [service.execute(f"{sums} {table}") for table in tables.values()]
+                if found_rows[0] != found_rows[1]:
+                    raise SystemExit(f"version {version}: {found_rows}")
+        finally:
+            service.stop()
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:]))
