@@ -18,7 +18,11 @@ _POLL = "/v1/statement/{kind}/{query_id}/{token}"
 _RETRY = "/queued/retry/"
 
 
-class _OneMethod(Route):
+def _any(_: Scope) -> bool:
+    return True
+
+
+class OneMethod(Route):
     """Starlette's route of one method; all other requests are left to the routes behind it."""
 
     def __init__(
@@ -26,7 +30,7 @@ class _OneMethod(Route):
         path: str,
         answer: Callable[[Request], Awaitable[Response]],
         method: str,
-        takes: Callable[[Scope], bool],
+        takes: Callable[[Scope], bool] = _any,
     ) -> None:
         super().__init__(path, answer, methods=[method], include_in_schema=False)
         self.methods = {method}  # Starlette adds HEAD to GET
@@ -57,6 +61,6 @@ def quick_routes(statements: StatementRoutes) -> Sequence[Route]:
         return await statements.post(request)
 
     return (
-        _OneMethod(_POLL, poll, "GET", lambda scope: _RETRY not in scope["path"]),
-        _OneMethod("/v1/statement", post, "POST", lambda scope: not scope.get("query_string")),
+        OneMethod(_POLL, poll, "GET", lambda scope: _RETRY not in scope["path"]),
+        OneMethod("/v1/statement", post, "POST", lambda scope: not scope.get("query_string")),
     )

@@ -17,7 +17,7 @@ from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.kept import kept
 from shared.protocol import headers as names
-from shared.protocol.headers import Family, family_of, header_name
+from shared.protocol.headers import Family, family_of, header_key, header_name
 from shared.protocol.session_functions import decode_function
 from shared.spi.access_control import Identity
 from shared.spi.session import Session
@@ -31,17 +31,20 @@ class RequestHeaders:
     """The session headers of one request, whichever family it speaks."""
 
     def __init__(self, headers: Headers) -> None:
-        self._headers = headers
-        self.family: Family = family_of(headers.keys())
+        # A session asks for twenty, for each of which Starlette looks through all that there are.
+        self._values: dict[str, list[str]] = {}
+        for key, value in headers.items():
+            self._values.setdefault(key, []).append(value)
+        self.family: Family = family_of(self._values)
 
     def text(self, name: str) -> str | None:
         """The trimmed value; None when absent or blank."""
-        value = self._headers.get(header_name(self.family, name))
-        return (value.strip() or None) if value is not None else None
+        found = self._values.get(header_key(self.family, name))
+        return (found[0].strip() or None) if found is not None else None
 
     def items(self, name: str) -> list[str]:
         """Comma-separated values of every occurrence."""
-        found = self._headers.getlist(header_name(self.family, name))
+        found = self._values.get(header_key(self.family, name), ())
         return [item.strip() for value in found for item in value.split(",") if item.strip()]
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
