@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from coordinator.server.node import NodeRoutes
 from coordinator.server.statement import StatementRoutes
 
 _POLL = "/v1/statement/{kind}/{query_id}/{token}"
@@ -42,8 +43,8 @@ class OneMethod(Route):
         return super().matches(scope)
 
 
-def quick_routes(statements: StatementRoutes) -> Sequence[Route]:
-    """A poll, and a POST without parameters."""
+def quick_routes(statements: StatementRoutes, node: NodeRoutes) -> Sequence[Route]:
+    """A poll, a POST without parameters, and what load balancers ask all the time."""
 
     async def poll(request: Request) -> Response:
         path, asked = request.path_params, request.query_params
@@ -60,7 +61,11 @@ def quick_routes(statements: StatementRoutes) -> Sequence[Route]:
     async def post(request: Request) -> Response:
         return await statements.post(request)
 
+    async def info(_: Request) -> Response:
+        return await node.info()
+
     return (
         OneMethod(_POLL, poll, "GET", lambda scope: _RETRY not in scope["path"]),
         OneMethod("/v1/statement", post, "POST", lambda scope: not scope.get("query_string")),
+        OneMethod("/v1/info", info, "GET"),
     )
