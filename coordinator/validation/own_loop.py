@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+import uvloop
+
 from coordinator.validation.pool import PoolStats, ValidationPool
 from coordinator.validation.worker import PlannerFactory
 from coordinator.vocabulary.planned_statement import PlannedStatement
@@ -65,7 +67,8 @@ class PoolOnItsOwnLoop:
 
     def __init__(self, pool: ValidationPool) -> None:
         self._pool = pool
-        self._loop = asyncio.new_event_loop()
+        # As the server's: Python's own takes twice as long for the same turns.
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="planning", daemon=True)
         self._lock, self._closing = threading.Lock(), False
 
