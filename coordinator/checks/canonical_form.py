@@ -55,7 +55,7 @@ _TYPE_ONLY = frozenset(
 
 
 Counts = Literal["as it is", "by equality", "by equality unless null"]
-_STRAY = re.compile(rb'"#(\d+)"')
+_STRAY = re.compile(rb'"#(\d{1,8})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def canonical_form(fragment: SimplePlanFragment, literals: int) -> CanonicalForm
     # What is kept as it is may hold a marker as well, or a text that looks like one, which costs nothing but room.
     stray = sorted({int(found) for found in _STRAY.findall(form)})
     places = (*making.places, *(Place(position, "", "as it is") for position in stray if position < literals))
-    told = msgspec.json.encode([(place.type, place.counts) for place in places])
-    return CanonicalForm(hashlib.sha256(told + form).digest(), places)
+    places_text = msgspec.json.encode([(place.type, place.counts) for place in places])
+    return CanonicalForm(hashlib.sha256(places_text + form).digest(), places)
 
 
 class _Canonical:

@@ -123,14 +123,14 @@ def _marked(parts: Sequence[bytes]) -> bytes:
 
 def _with_literals(outline: _Outline, blocks: Sequence[str]) -> FragmentKey:
     numbers: dict[tuple[str, str], int] = {}
-    told: list[str | int] = []
+    counted: list[str | int] = []
     for place in outline.form.places:
         block = blocks[place.position]
         if place.counts == "as it is" or (place.counts != "by equality" and _is_null(block, place.type)):
-            told.append(block)
+            counted.append(block)
         else:
-            told.append(numbers.setdefault((place.type, block), len(numbers)))
-    key = hashlib.blake2b(outline.form.digest + msgspec.json.encode(told), digest_size=16).digest()
+            counted.append(numbers.setdefault((place.type, block), len(numbers)))
+    key = hashlib.blake2b(outline.form.digest + msgspec.json.encode(counted), digest_size=16).digest()
     return FragmentKey(outline.fragment_id, outline.not_checked, key)
 
 

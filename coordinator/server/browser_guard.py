@@ -66,11 +66,11 @@ class BrowserGuard:
         await self._app(scope, receive, send)
 
     def _problem(self, scope: Scope) -> str | None:
-        told = _told(scope)
-        authority = told.get(b"host", "")
+        asked = _asked(scope)
+        authority = asked.get(b"host", "")
         if authority and not self._is_allowed(authority):
             return "Host is not allowed: see http-server.allowed-hosts"
-        if scope["method"] not in _READING and _comes_across_sites(told, authority):
+        if scope["method"] not in _READING and _comes_across_sites(asked, authority):
             return "Request from another site"
         return None
 
@@ -90,7 +90,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _told(scope: Scope) -> dict[bytes, str]:
+def _asked(scope: Scope) -> dict[bytes, str]:
     """The headers that this asks for, each one's first value."""
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:
@@ -99,16 +99,16 @@ def _told(scope: Scope) -> dict[bytes, str]:
     return found
 
 
-def _comes_across_sites(told: Mapping[bytes, str], authority: str) -> bool:
+def _comes_across_sites(found: Mapping[bytes, str], authority: str) -> bool:
     """By what browsers say and pages cannot change; clients that are no browsers say neither."""
-    site = told.get(b"sec-fetch-site", "").lower()
+    site = found.get(b"sec-fetch-site", "").lower()
     if site in _STRANGE:
         return True
-    origin = told.get(b"origin")
+    origin = found.get(b"origin")
     if origin is None or site in _OWN:
         return False
-    scheme, separator, asked = origin.lower().partition("://")
-    return not separator or _with_port(asked, scheme) != _with_port(authority.lower(), scheme)
+    scheme, separator, origin_authority = origin.lower().partition("://")
+    return not separator or _with_port(origin_authority, scheme) != _with_port(authority.lower(), scheme)
 
 
 def _with_port(authority: str, scheme: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 _BEGIN, _END = b"HTTP/1.1 ", b"\r\n\r\n"
 
@@ -19,7 +18,7 @@ class JoinedWrites(asyncio.Transport):
         super().__init__()
         self._transport, self._loop, self._held = transport, loop, b""
 
-    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+    def write(self, data: bytes | bytearray | memoryview[int]) -> None:
         if self._held:
             held, self._held = self._held, b""
             self._transport.writelines((held, data) if data else (held,))
@@ -29,7 +28,7 @@ class JoinedWrites(asyncio.Transport):
         else:
             self._transport.write(data)
 
-    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[Any]]) -> None:
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[int]]) -> None:
         self._flush()
         self._transport.writelines(list_of_data)
 
@@ -54,7 +53,7 @@ class JoinedWrites(asyncio.Transport):
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
+    def get_extra_info(self, name: str, default: object = None) -> object:
         return self._transport.get_extra_info(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:

@@ -27,7 +27,13 @@ HANDLES = {
         "predicateColumns": {"a": {}, "transaction": {"@type": "x", "columnIdentity": {"name": text}}}
     },
 }
-VALUES = {"blocks": (ONE, TWO), "markers": ("#0", "#1"), "quotes": ('"a', '"b'), "backslashes": ("a\\", "b\\")}
+VALUES = {
+    "blocks": (ONE, TWO),
+    "markers": ("#0", "#1"),
+    "quotes": ('"a', '"b'),
+    "backslashes": ("a\\", "b\\"),
+    "numbers": ("#" + "9" * 5000, "#" + "8" * 5000),
+}
 
 
 def scanning(captured: list[dict[str, Any]], change: dict[str, Any]) -> SimplePlanFragment:
