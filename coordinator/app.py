@@ -23,7 +23,7 @@ from coordinator.flight.callers import Callers
 from coordinator.flight.server import FlightServer
 from coordinator.flight.statements import Statements
 from coordinator.flight.tls import load_credentials
-from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.precheck import create_prechecks
 from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
 from coordinator.http_server import HttpServer
@@ -230,7 +230,7 @@ def _include_prechecks(app: FastAPI, parts: Parts) -> None:
     """The questions of load balancers, below /v1 and below /ui."""
     config, governed, dispatcher = parts.around.config, parts.governed, parts.dispatcher
     planner = AuthorizedPlanner(parts.planning.pool, governed.control)
-    prechecks = create_precheck_router(
+    prechecks = create_prechecks(
         StatementValidator(planner, parts.planning.checkers, parts.groups, lambda: dispatcher.refusal),
         gateway_settings(config),
         partial(
@@ -242,8 +242,9 @@ def _include_prechecks(app: FastAPI, parts: Parts) -> None:
         governed.admit,
         blocks=governed.control.rules_version is None,
     )
-    app.include_router(prechecks)
-    include_below_ui(app, prechecks)
+    app.router.routes[:0] = prechecks.quick_routes()
+    app.include_router(prechecks.router())
+    include_below_ui(app, prechecks.router())
 
 
 def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:

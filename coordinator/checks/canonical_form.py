@@ -1,20 +1,24 @@
-"""The key under which verdicts are remembered: a fragment without what cannot change its verdict.
+"""The form under which verdicts are remembered: a fragment without what cannot change its verdict.
 
 Left out: ids of nodes and fragments, source locations, transactions, snapshot ids. Values of non-null literals count
 only by equality where nothing but their type can matter: compared or added to something that is not a literal, in IN
 lists, and as bounds of a scan's domains. Everything else, such as a LIKE pattern, stays as it is.
+
+The form is made once for all fragments that differ in literals alone, so literals are not in it: it says where they
+are, and how each counts (``fragment_keys`` puts them in).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
-from shared.plan.blocks import decode_physical
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable
 from shared.plan.fragment import SimplePlanFragment
 from shared.plan.nodes import PlanNode, RemoteSourceNode, TableScanNode
@@ -50,20 +54,52 @@ _TYPE_ONLY = frozenset(
 )
 
 
-def canonical_key(fragment: SimplePlanFragment) -> bytes:
-    """16 bytes, equal for fragments that a converter must answer alike."""
-    form = _Canonical().form(fragment)
-    return hashlib.blake2b(msgspec.json.encode(form, order="deterministic"), digest_size=16).digest()
+Counts = Literal["as it is", "by equality", "by equality unless null"]
+_STRAY = re.compile(rb'"#(\d{1,8})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A literal of a form: which of the fragment's it is, its type's text where that counts, and what of it counts."""
+
+    position: int
+    type: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalForm:
+    """``digest`` is equal for fragments that a converter must answer alike, whatever their literals at ``places``."""
+
+    digest: bytes
+    places: tuple[Place, ...]
+
+
+def marker(position: int) -> str:
+    """What stands for the value of a literal while a form is made: no text of a block, which is base64."""
+    return f"#{position}"
+
+
+def canonical_form(fragment: SimplePlanFragment, literals: int) -> CanonicalForm:
+    """The form of a fragment whose ``literals`` first literals are markers; any others stay as they are."""
+    making = _Canonical({marker(position): position for position in range(literals)})
+    form = msgspec.json.encode(making.form(fragment), order="deterministic")
+    # What is kept as it is may hold a marker as well, or a text that looks like one, which costs nothing but room.
+    stray = sorted({int(found) for found in _STRAY.findall(form)})
+    places = (*making.places, *(Place(position, "", "as it is") for position in stray if position < literals))
+    places_text = msgspec.json.encode([(place.type, place.counts) for place in places])
+    return CanonicalForm(hashlib.sha256(places_text + form).digest(), places)
 
 
 class _Canonical:
-    """One pass over a fragment; numbers the literals that count only by equality.
+    """One pass over a fragment; numbers its literals in the order in which the form has them.
 
     Structs become the values of their fields by position, which say as much as their JSON and take half of the time.
     """
 
-    def __init__(self) -> None:
-        self._literals: dict[tuple[str, str], int] = {}
+    def __init__(self, markers: Mapping[str, int]) -> None:
+        self._markers = markers
+        self.places: list[Place] = []
 
     def form(self, value: Any) -> Any:
         make = _FORMS.get(type(value))
@@ -72,8 +108,8 @@ class _Canonical:
     def variable(self, value: Variable) -> tuple[str, str]:
         return value.name, value.type
 
-    def constant(self, value: Constant) -> tuple[str, str, str]:
-        return "constant", value.type, value.valueBlock
+    def constant(self, value: Constant) -> tuple[object, ...]:
+        return "constant", value.type, self._place(value.valueBlock, value.type, "as it is")
 
     def many(self, values: Sequence[object]) -> list[object]:
         # Said once more than needed: the call of ``form`` for each took a third of the time.
@@ -93,9 +129,9 @@ class _Canonical:
         return "special", value.form, value.returnType, formed
 
     def _argument(self, argument: RowExpression) -> object:
-        if not isinstance(argument, Constant) or _is_null(argument.valueBlock, argument.type):
+        if not isinstance(argument, Constant):
             return self.form(argument)
-        return "constant", argument.type, self._number(argument.type, argument.valueBlock)
+        return "constant", argument.type, self._place(argument.valueBlock, argument.type, "by equality unless null")
 
     def scan(self, value: TableScanNode) -> tuple[object, ...]:
         return ".TableScanNode", self.form(value.table), self.many(value.outputVariables), value.assignments
@@ -111,9 +147,9 @@ class _Canonical:
         if value.get("@type") in ("call", "special"):
             return self._json_call(value)
         if "bound" in value and "valueBlock" in value:
-            return {**value, "valueBlock": self._number(value["type"], value["valueBlock"])}
+            return {**value, "valueBlock": self._place(value["valueBlock"], value["type"], "by equality")}
         return {
-            key: inner if type(inner) is str or key in _PLAIN else self.form(inner)
+            key: self._text(key, inner) if type(inner) is str or key in _PLAIN else self.form(inner)
             for key, inner in value.items()
             if key not in _DROPPED
         }
@@ -126,15 +162,23 @@ class _Canonical:
         literals = [argument.get("@type") == "constant" for argument in arguments]
         only_types = value.get("form") == "IN" or name in _TYPE_ONLY
         kept["arguments"] = [
-            {**argument, "valueBlock": self._number(argument["type"], argument["valueBlock"])}
-            if literal and only_types and not all(literals) and not _is_null(argument["valueBlock"], argument["type"])
+            {**argument, "valueBlock": self._place(argument["valueBlock"], argument["type"], "by equality unless null")}
+            if literal and only_types and not all(literals)
             else self.form(argument)
             for argument, literal in zip(arguments, literals, strict=True)
         ]
         return kept
 
-    def _number(self, type_text: str, block: str) -> int:
-        return self._literals.setdefault((type_text, block), len(self._literals))
+    def _text(self, key: str, value: object) -> object:
+        return self._place(value, "", "as it is") if key == "valueBlock" else value
+
+    def _place(self, block: object, type_text: str, counts: Counts) -> object:
+        """The next literal's number, by which forms are alike whatever was left out before it."""
+        position = self._markers.get(block) if isinstance(block, str) else None
+        if position is None:
+            return block
+        self.places.append(Place(position, type_text, counts))
+        return len(self.places)
 
 
 def _parts(of: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
@@ -182,10 +226,3 @@ def _only_types_matter(value: Call | SpecialForm) -> bool:
         return value.form == "IN"
     signature = getattr(value.functionHandle, "signature", None)
     return signature is not None and signature.name in _TYPE_ONLY
-
-
-def _is_null(block: str, type_text: str) -> bool:
-    try:
-        return decode_physical(block, type_text) is None
-    except ValueError:
-        return True  # a damaged block stays in the key as it is

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from coordinator.checks.canonical_form import canonical_key
 from coordinator.checks.circuit_breaker import BreakerState
+from coordinator.checks.fragment_keys import FragmentKey, FragmentKeys, fresh_key
 from coordinator.checks.native_settings import NativeSettings, Policy, policy
 from coordinator.checks.refusal_location import location_of
 from coordinator.checks.settings import parse_provider_settings
@@ -19,7 +19,7 @@ from shared.errors import ProcessionError
 from shared.plan.fragment import SimplePlanFragment, encode_fragment
 from shared.plan.nodes import PlanNode
 from shared.protocol.sidecar import Failure
-from shared.spi.plan_checker import NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
+from shared.spi.plan_checker import KnownVerdict, NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
 _LOG = logging.getLogger(__name__)
@@ -64,6 +64,7 @@ class NativePlanChecker:
         self._settings = settings
         self._client = client or SidecarClient(settings)
         self._cache = VerdictCache(settings.cache_size, settings.cache_ttl)
+        self._keys = FragmentKeys()
         self._stats = NativeStats()
 
     @property
@@ -90,22 +91,48 @@ class NativePlanChecker:
         chosen = policy(self._settings, session)
         if not chosen.enabled:
             return _NOT_CHECKED
-        if why_not_checked(fragment) is not None:
-            self._stats.skipped += 1
-            return _NOT_CHECKED
-        sent, key = await _sent(fragment)
-        if self._cache.is_accepted(key):
-            self._stats.cache_hits += 1
-            return _ACCEPTED
+        about, sent = await self._sent(fragment)
+        remembered = self._remembered(about)
+        if remembered is not None:
+            return remembered
         try:
-            failure = await self._convert(sent)
+            failure = await self._convert(worker_form(fragment) if sent is None else sent)
         except SidecarUnavailableError as error:
             return self._unavailable(error, chosen.fails_closed(procedure=is_procedure(fragment.root)), warn)
         if failure is None:
-            self._cache.accept(key)
+            self._cache.accept(about.key)
             return _ACCEPTED
         self._stats.refused += 1
         return _refused(refusal_error(failure, location_of(failure, fragment)), chosen, fragment, session, warn)
+
+    def known_verdict(self, encoded: bytes, session: Session) -> KnownVerdict | None:
+        """The verdict that ``judge_fragment`` would give without asking anybody, nor looking into the fragment."""
+        if len(encoded) >= _LARGE:
+            return None
+        chosen = policy(self._settings, session)
+        about = self._keys.known_key(encoded)
+        if about is None:
+            return None
+        verdict = self._remembered(about) if chosen.enabled else _NOT_CHECKED
+        return None if verdict is None else KnownVerdict(verdict, about.fragment_id, about.not_checked)
+
+    def _remembered(self, about: FragmentKey) -> NativeVerdict | None:
+        if about.not_checked is not None:
+            self._stats.skipped += 1
+            return _NOT_CHECKED
+        if self._cache.is_accepted(about.key):
+            self._stats.cache_hits += 1
+            return _ACCEPTED
+        return None
+
+    async def _sent(self, fragment: SimplePlanFragment) -> tuple[FragmentKey, SimplePlanFragment | None]:
+        """The key of a fragment; of a large one, which takes seconds, beside the event loop, with the workers' form."""
+        encoded = encode_fragment(fragment)
+        if len(encoded) < _LARGE:
+            return self._keys.key(encoded), None
+        if (reason := why_not_checked(fragment)) is not None:
+            return FragmentKey(fragment.id, reason, b""), None
+        return await asyncio.to_thread(lambda: (fresh_key(fragment), worker_form(fragment)))
 
     def stats(self) -> NativeStats:
         """A copy of the counters."""
@@ -134,18 +161,6 @@ class NativePlanChecker:
         if not vetoes:
             warn(PrestoWarning(*WARNING_UNAVAILABLE, f"Not checked by native plan checker: {error.message}"))
         return NativeVerdict("undecided", error, vetoes)
-
-
-async def _sent(fragment: SimplePlanFragment) -> tuple[SimplePlanFragment, bytes]:
-    """The form that workers get, and its key: of a large fragment, which takes seconds, beside the event loop."""
-    if len(encode_fragment(fragment)) < _LARGE:
-        return _form_and_key(fragment)
-    return await asyncio.to_thread(_form_and_key, fragment)
-
-
-def _form_and_key(fragment: SimplePlanFragment) -> tuple[SimplePlanFragment, bytes]:
-    sent = worker_form(fragment)
-    return sent, canonical_key(sent)
 
 
 def _refused(

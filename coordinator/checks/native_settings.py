@@ -20,6 +20,7 @@ ENABLED_PROPERTY = "native_plan_checker_enabled"
 MODE_PROPERTY = "native_plan_checker_mode"
 NATIVE_WORKERS_PROPERTY = "native_execution_enabled"
 UNAVAILABLE_PROPERTY = "native_plan_checker_unavailable"
+_PROPERTIES = frozenset({ENABLED_PROPERTY, MODE_PROPERTY, NATIVE_WORKERS_PROPERTY, UNAVAILABLE_PROPERTY})
 
 
 class NativeSettings(ProviderSettings):
@@ -75,6 +76,8 @@ class Policy:
 
 def policy(settings: NativeSettings, session: Session) -> Policy:
     """Raises INVALID_SESSION_PROPERTY for a value that is none of the allowed ones."""
+    if session.properties.keys().isdisjoint(_PROPERTIES):
+        return Policy(settings.enabled, settings.mode, settings.native_workers, settings.unavailable)
     enabled = _chosen(session, ENABLED_PROPERTY, ("true", "false"), str(settings.enabled).lower())
     mode = _chosen(session, MODE_PROPERTY, ("auto", "veto", "warn", "log"), settings.mode)
     unavailable = _chosen(session, UNAVAILABLE_PROPERTY, ("auto", "fail-open", "fail-closed"), settings.unavailable)

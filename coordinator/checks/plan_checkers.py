@@ -28,15 +28,24 @@ from coordinator.checks.built_in import (
     verify_only_one_output_node,
     verify_projection_locality,
 )
+from coordinator.checks.worker_form import why_not_checked
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from coordinator.vocabulary.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan import nodes
-from shared.plan.fragment import SimplePlanFragment, SubPlan
+from shared.plan.fragment import SubPlan
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import walk
 from shared.spi.event_listener import FragmentVerdictInfo
-from shared.spi.plan_checker import NativeJudge, NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
+from shared.spi.plan_checker import (
+    KnownVerdict,
+    NativeJudge,
+    NativeVerdict,
+    PlanChecker,
+    PrestoWarning,
+    QuickJudge,
+    WarningCollector,
+)
 from shared.spi.session import Session
 
 NoteVerdict = Callable[[FragmentVerdictInfo], None]
@@ -139,12 +148,23 @@ class FragmentVerdict:
     """What the providers' checkers made of one fragment; ``error`` is None for an accepted one.
 
     ``native``: whether native workers could run it, also where that is no reason to refuse it; None: nobody looked.
+    ``known`` where that was known before.
     """
 
-    fragment: SimplePlanFragment
+    part: SubPlan
     warnings: tuple[PrestoWarning, ...]
     error: ProcessionError | None
     native: NativeVerdict | None = None
+    known: KnownVerdict | None = None
+
+    @property
+    def fragment_id(self) -> str:
+        return self.part.fragment.id if self.known is None else self.known.fragment_id
+
+    @property
+    def not_checked(self) -> str | None:
+        """Why no worker will run the fragment, else None."""
+        return why_not_checked(self.part.fragment) if self.known is None else self.known.not_checked
 
 
 class PlanCheckers:
@@ -152,6 +172,11 @@ class PlanCheckers:
 
     def __init__(self, providers: Sequence[PlanChecker] = (), observe: Observer = _observe_nothing) -> None:
         self._providers = tuple(providers)
+        self._judges: tuple[NativeJudge | None, ...] = tuple(
+            provider if isinstance(provider, NativeJudge) else None for provider in providers
+        )
+        only = self._judges[0] if len(self._judges) == 1 else None
+        self._quick = only if isinstance(only, QuickJudge) else None
         self._observe = observe
 
     @property
@@ -218,14 +243,16 @@ class PlanCheckers:
         """
         if not verified:
             self.validate_built_in_fragments(subplan)
-        checks = [asyncio.ensure_future(self._validate_fragment(f, session)) for f in subplan.fragments()]
+        verdicts = [self._known(part, session) or self._begun(part, session) for part in subplan.walk()]
+        checks = [verdict for verdict in verdicts if not isinstance(verdict, FragmentVerdict)]
         try:
-            for check in checks:
-                yield await check
+            for verdict in verdicts:
+                yield verdict if isinstance(verdict, FragmentVerdict) else await verdict
         finally:
             for check in checks:
                 check.cancel()
-            await asyncio.gather(*checks, return_exceptions=True)
+            if checks:
+                await asyncio.gather(*checks, return_exceptions=True)
 
     async def check(
         self, planned: PlannedStatement, session: Session, note: NoteVerdict = _note_nothing
@@ -248,15 +275,33 @@ class PlanCheckers:
             if close is not None:
                 await close()
 
-    async def _validate_fragment(self, fragment: SimplePlanFragment, session: Session) -> FragmentVerdict:
+    def _known(self, part: SubPlan, session: Session) -> FragmentVerdict | None:
+        if self._quick is None:
+            return None
+        start = perf_counter()
+        try:
+            known = self._quick.known_verdict(part.encoded, session)
+        except Exception:  # whatever it is, it is told by who is asked next
+            return None
+        if known is None:
+            return None
+        self._observe("FRAGMENT", self._providers[0].name, perf_counter() - start)
+        native = known.verdict
+        return FragmentVerdict(part, (), native.error if native.vetoes else None, native, known)
+
+    def _begun(self, part: SubPlan, session: Session) -> asyncio.Task[FragmentVerdict]:
+        return asyncio.ensure_future(self._validate_fragment(part, session))
+
+    async def _validate_fragment(self, part: SubPlan, session: Session) -> FragmentVerdict:
+        fragment = part.fragment
         warnings: list[PrestoWarning] = []
         failure: ProcessionError | None = None
         native: NativeVerdict | None = None
-        for provider in self._providers:
+        for provider, judge in zip(self._providers, self._judges, strict=True):
             start = perf_counter()
             try:
-                if isinstance(provider, NativeJudge):
-                    native = await provider.judge_fragment(fragment, session, warnings.append)
+                if judge is not None:
+                    native = await judge.judge_fragment(fragment, session, warnings.append)
                     failure = native.error if native.vetoes else None
                 else:
                     await provider.validate_fragment(fragment, session, warnings.append)
@@ -268,7 +313,7 @@ class PlanCheckers:
                 self._observe("FRAGMENT", provider.name, perf_counter() - start)
             if failure is not None:
                 break
-        return FragmentVerdict(fragment, tuple(warnings), failure, native)
+        return FragmentVerdict(part, tuple(warnings), failure, native)
 
     def _check(self, phase: str, checks: Sequence[BuiltIn], plan: PlanNode) -> set[type]:
         """The kinds of nodes in a plan that passes; raises the first checker's ProcessionError."""
@@ -297,7 +342,7 @@ def _verdict_info(verdict: FragmentVerdict) -> FragmentVerdictInfo:
     error = verdict.error or (None if verdict.native is None else verdict.native.error)
     word = "accepted" if verdict.error is None else "refused"
     return FragmentVerdictInfo(
-        fragment_id=verdict.fragment.id,
+        fragment_id=verdict.fragment_id,
         verdict=word if verdict.native is None else verdict.native.verdict,
         reason=None if error is None else error.message,
     )

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Literal, Protocol
 
 from coordinator.checks.plan_checkers import FragmentVerdict, PlanCheckers
-from coordinator.checks.worker_form import why_not_checked
 from coordinator.resource_groups.group import queue_full
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.selection import criteria_of
@@ -150,13 +149,13 @@ class StatementValidator:
 
 
 def _checked(verdict: FragmentVerdict) -> CheckedFragment:
-    fragment_id = verdict.fragment.id
+    fragment_id = verdict.fragment_id
     error = verdict.error
     if error is None and verdict.native is not None and verdict.native.verdict == "refused":
         error = verdict.native.error
     if error is not None:
         return CheckedFragment(fragment_id, "refused", error=error)
-    reason = why_not_checked(verdict.fragment)
+    reason = verdict.not_checked
     return CheckedFragment(fragment_id, "accepted" if reason is None else "not_checked", reason)
 
 

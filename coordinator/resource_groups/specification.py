@@ -119,4 +119,6 @@ def variables_of(template: str) -> frozenset[str]:
 
 def expand(template: str, variables: Mapping[str, str]) -> str:
     """``template`` with its variables filled in; those without a value stay empty."""
+    if "$" not in template:
+        return template
     return _VARIABLE.sub(lambda match: variables.get(match[1], ""), template)

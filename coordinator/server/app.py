@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -35,6 +38,9 @@ from coordinator.server.ui.life import UiLife
 from coordinator.server.ui.routes import UiSources, ui_router
 from coordinator.server.ui.user_names import UserNames
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
 
 def create_server(
     dispatcher: Dispatcher,
@@ -65,13 +71,21 @@ def create_server(
             async with _closing_owners(settings):
                 yield
 
-    app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Procession",
+        version=node.version,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        telemetry=_telemetry(),
+    )
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     access = QueryAccess(settings.access_control, settings.denied, settings.done)
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
-    app.router.routes.extend(quick_routes(protocol))
+    about_node = NodeRoutes(dispatcher, node, lifecycle, access, engines, settings.cluster)
+    app.router.routes.extend(quick_routes(protocol, about_node))
     app.include_router(protocol.router())
     app.include_router(SegmentRoutes(dispatcher).router())
     app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
@@ -79,7 +93,7 @@ def create_server(
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
-    app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines, settings.cluster).router())
+    app.include_router(about_node.router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
     shown = ui or UiSources()
     tokens = FormTokens(shown.shared_secret)
@@ -89,6 +103,15 @@ def create_server(
     app.state.drain = lambda: lifecycle.change(NodeState.SHUTTING_DOWN)
     _add_guards(app, dispatcher, settings)
     return app
+
+
+def _telemetry() -> TelemetryConfig:
+    """Of OpenTelemetry's for Python, where somebody runs the coordinator under it, and else none.
+
+    FastAPI would look for it again with each request, in the environment, which takes 2 % of a pre-check.
+    """
+    wanted = "opentelemetry.sdk" in sys.modules or os.environ.get("FASTAPI_OTEL_AUTO_CONFIGURE", "").lower() == "true"
+    return {} if wanted else {"tracing": False, "metrics": False, "logs": False}
 
 
 def _add_guards(app: FastAPI, dispatcher: Dispatcher, settings: ServerSettings) -> None:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from ipaddress import ip_address
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coordinator.server.problems import text_response
+from shared.plan.kept import kept
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _STRANGE = frozenset({"cross-site", "same-site"})
 _OWN = frozenset({"same-origin", "none"})
+_ASKED = frozenset({b"host", b"sec-fetch-site", b"origin"})
 
 
 def host_of(authority: str) -> str | None:
@@ -47,22 +48,29 @@ class BrowserGuard:
 
     def __init__(self, app: ASGIApp, allowed: Collection[str] | None) -> None:
         self._app = app
-        self._is_known = _known_hosts(allowed)
+        is_known = _known_hosts(allowed)
+
+        @kept(1024)
+        def is_allowed(authority: str) -> bool:
+            host = host_of(authority)
+            return host is not None and is_known(host)
+
+        self._is_allowed = is_allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            problem = self._problem(str(scope["method"]), Headers(scope=scope))
+            problem = self._problem(scope)
             if problem is not None:
                 await text_response(403, problem)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _problem(self, method: str, headers: Headers) -> str | None:
-        authority = headers.get("host", "")
-        host = host_of(authority)
-        if authority and (host is None or not self._is_known(host)):
+    def _problem(self, scope: Scope) -> str | None:
+        asked = _asked(scope)
+        authority = asked.get(b"host", "")
+        if authority and not self._is_allowed(authority):
             return "Host is not allowed: see http-server.allowed-hosts"
-        if method not in _READING and _comes_across_sites(headers, authority):
+        if scope["method"] not in _READING and _comes_across_sites(asked, authority):
             return "Request from another site"
         return None
 
@@ -82,16 +90,25 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _comes_across_sites(headers: Headers, authority: str) -> bool:
+def _asked(scope: Scope) -> dict[bytes, str]:
+    """The headers that this asks for, each one's first value."""
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in _ASKED:
+            found.setdefault(name, value.decode("latin-1"))
+    return found
+
+
+def _comes_across_sites(found: Mapping[bytes, str], authority: str) -> bool:
     """By what browsers say and pages cannot change; clients that are no browsers say neither."""
-    site = headers.get("sec-fetch-site", "").lower()
+    site = found.get(b"sec-fetch-site", "").lower()
     if site in _STRANGE:
         return True
-    origin = headers.get("origin")
+    origin = found.get(b"origin")
     if origin is None or site in _OWN:
         return False
-    scheme, separator, asked = origin.lower().partition("://")
-    return not separator or _with_port(asked, scheme) != _with_port(authority.lower(), scheme)
+    scheme, separator, origin_authority = origin.lower().partition("://")
+    return not separator or _with_port(origin_authority, scheme) != _with_port(authority.lower(), scheme)
 
 
 def _with_port(authority: str, scheme: str) -> str:

@@ -12,13 +12,18 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from coordinator.server.node import NodeRoutes
 from coordinator.server.statement import StatementRoutes
 
 _POLL = "/v1/statement/{kind}/{query_id}/{token}"
 _RETRY = "/queued/retry/"
 
 
-class _OneMethod(Route):
+def _any(_: Scope) -> bool:
+    return True
+
+
+class OneMethod(Route):
     """Starlette's route of one method; all other requests are left to the routes behind it."""
 
     def __init__(
@@ -26,7 +31,7 @@ class _OneMethod(Route):
         path: str,
         answer: Callable[[Request], Awaitable[Response]],
         method: str,
-        takes: Callable[[Scope], bool],
+        takes: Callable[[Scope], bool] = _any,
     ) -> None:
         super().__init__(path, answer, methods=[method], include_in_schema=False)
         self.methods = {method}  # Starlette adds HEAD to GET
@@ -38,8 +43,8 @@ class _OneMethod(Route):
         return super().matches(scope)
 
 
-def quick_routes(statements: StatementRoutes) -> Sequence[Route]:
-    """A poll, and a POST without parameters."""
+def quick_routes(statements: StatementRoutes, node: NodeRoutes) -> Sequence[Route]:
+    """A poll, a POST without parameters, and what load balancers ask all the time."""
 
     async def poll(request: Request) -> Response:
         path, asked = request.path_params, request.query_params
@@ -56,7 +61,11 @@ def quick_routes(statements: StatementRoutes) -> Sequence[Route]:
     async def post(request: Request) -> Response:
         return await statements.post(request)
 
+    async def info(_: Request) -> Response:
+        return await node.info()
+
     return (
-        _OneMethod(_POLL, poll, "GET", lambda scope: _RETRY not in scope["path"]),
-        _OneMethod("/v1/statement", post, "POST", lambda scope: not scope.get("query_string")),
+        OneMethod(_POLL, poll, "GET", lambda scope: _RETRY not in scope["path"]),
+        OneMethod("/v1/statement", post, "POST", lambda scope: not scope.get("query_string")),
+        OneMethod("/v1/info", info, "GET"),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from coordinator.server.joined_writes import JoinedWrites
 from coordinator.server.tls import client_subject
 
 
@@ -26,13 +27,13 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(**options)
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
-        self._in_headers = False
+        self._in_headers = self._arriving = False
         self._header_size = 0
         self._too_large = self._asked = False
         self._tls: dict[str, str | None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))
         if self.scheme == "https":
             self._tls = {"client_cert_name": client_subject(transport.get_extra_info("ssl_object"))}
         # A connection that never says anything is a request that does not arrive.
@@ -44,10 +45,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._asked = True
-        if self._timer is None and (self.cycle is None or not self.cycle.more_body):
-            self._begin()
+        self._arriving = self.cycle is None or not self.cycle.more_body
         before = self._header_size
         super().data_received(data)
+        # Most requests have arrived by now, for which no clock need be set.
+        if self._arriving and self._timer is None:
+            self._begin()
         if self._in_headers:
             # A header that is not complete is known to the parser alone.
             self._header_size = before + len(data)
@@ -56,8 +59,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._in_headers, self._header_size = True, 0
-        if self._timer is None:
-            self._begin()
+        self._arriving = True
         super().on_message_begin()
         if self._tls is not None:
             self.scope["extensions"] = {"tls": self._tls}  # type: ignore[dict-item]
@@ -76,6 +78,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._end()
+        self._arriving = False
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:

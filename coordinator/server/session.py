@@ -17,31 +17,46 @@ from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.kept import kept
 from shared.protocol import headers as names
-from shared.protocol.headers import Family, family_of, header_name
+from shared.protocol.headers import Family, family_of, header_key, header_name
 from shared.protocol.session_functions import decode_function
 from shared.spi.access_control import Identity
 from shared.spi.session import Session
 from shared.spi.session_function import SessionFunction
 
 _MOST_FUNCTIONS = 100
+_NOT_KEPT = (names.EXTRA_CREDENTIAL, names.PREPARED_STATEMENT, names.TRACE_TOKEN)
+"""Secrets, what is checked otherwise, and what no two statements have in common."""
+_FAMILIES = ("x-presto-", "x-trino-")
+Said = tuple[tuple[str, str], ...]
 _ESTIMATES = frozenset({"EXECUTION_TIME", "CPU_TIME", "PEAK_MEMORY", "PEAK_TASK_MEMORY"})
 
 
 class RequestHeaders:
     """The session headers of one request, whichever family it speaks."""
 
-    def __init__(self, headers: Headers) -> None:
-        self._headers = headers
-        self.family: Family = family_of(headers.keys())
+    def __init__(self, headers: Headers | Said) -> None:
+        # A session asks for twenty, for each of which Starlette looks through all that there are.
+        self._values: dict[str, list[str]] = {}
+        for key, value in headers if isinstance(headers, tuple) else headers.items():
+            self._values.setdefault(key, []).append(value)
+        self.family: Family = family_of(self._values)
+
+    def has(self, name: str) -> bool:
+        return header_key(self.family, name) in self._values
+
+    def said(self) -> Said:
+        """The headers of both families."""
+        names_ = self._values.items()
+        return tuple((key, value) for key, values in names_ if key.startswith(_FAMILIES) for value in values)
 
     def text(self, name: str) -> str | None:
         """The trimmed value; None when absent or blank."""
-        value = self._headers.get(header_name(self.family, name))
-        return (value.strip() or None) if value is not None else None
+        found = self._values.get(header_key(self.family, name))
+        return (found[0].strip() or None) if found is not None else None
 
     def items(self, name: str) -> list[str]:
         """Comma-separated values of every occurrence."""
-        found = self._headers.getlist(header_name(self.family, name))
+        found = self._values.get(header_key(self.family, name), ())
         return [item.strip() for value in found for item in value.split(",") if item.strip()]
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
@@ -80,7 +95,7 @@ def session_of(
         raise bad_request("User must be set")
     principal = None if principal_header is None else headers.get(principal_header, "").strip() or None
     return replace(
-        _asked(request, user, prepared),
+        _asked(request, user, prepared) if any(map(request.has, _NOT_KEPT)) else _asked_again(request.said(), user),
         remote_address=_remote_address(headers, client) if process_forwarded else client,
         principal=principal if identity is None else identity.principal,
         groups=() if identity is None else identity.groups,
@@ -118,6 +133,12 @@ def _asked(request: RequestHeaders, user: str, prepared: PreparedTexts | None) -
         client_transaction_support=transaction is not None,
         protocol=request.family,
     )
+
+
+@kept(1024)
+def _asked_again(said: Said, user: str) -> Session:
+    """The same of the same headers, which most clients send with all of their statements."""
+    return _asked(RequestHeaders(said), user, None)
 
 
 def _session_properties(request: RequestHeaders) -> tuple[dict[str, str], dict[str, dict[str, str]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 
 from coordinator.validation.budget import Key, PlanningBudget
@@ -75,7 +75,9 @@ class ValidationPool:
         self._begun: dict[_Job, float] = {}
         """Statements that are being planned, and since when."""
         self._line: FairLine[Key, _Job] = FairLine(self._is_held)
-        self._stats = PoolStats(size=size)
+        self._size = size
+        self._counts = dict.fromkeys(("alive", "busy", "planned", "refused", "timed_out", "crashed", "restarted"), 0)
+        """As PoolStats names them."""
         self._slots: list[asyncio.Task[None]] = []
         self._returning = 0
         """Processes that are being started again and have not failed to."""
@@ -92,7 +94,7 @@ class ValidationPool:
 
     async def start(self) -> None:
         """Start and warm up all processes at the same time; raises ProcessionError when one cannot plan."""
-        starts = [asyncio.ensure_future(self._start_process()) for _ in range(self._stats.size)]
+        starts = [asyncio.ensure_future(self._start_process()) for _ in range(self._size)]
         done = await asyncio.gather(*starts, return_exceptions=True)
         processes = [process for process in done if isinstance(process, PlannerProcess)]
         failure = next((error for error in done if isinstance(error, BaseException)), None)
@@ -109,7 +111,7 @@ class ValidationPool:
         """
         if not self._slots:
             raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Statements are not planned any more: shutting down")
-        room = self._max_queued + self._stats.alive - self._stats.busy
+        room = self._max_queued + self._counts["alive"] - self._counts["busy"]
         if len(self._line) >= room:
             raise ProcessionError(
                 ErrorCode.QUERY_QUEUE_FULL, f"Too many statements are waiting to be planned ({len(self._line)})"
@@ -123,7 +125,7 @@ class ValidationPool:
 
     def stats(self) -> PoolStats:
         """Now."""
-        return replace(self._stats, waiting=len(self._line))
+        return PoolStats(self._size, waiting=len(self._line), **self._counts)
 
     async def aclose(self) -> None:
         """End all processes; waiting and running statements fail with SERVER_SHUTTING_DOWN."""
@@ -172,11 +174,12 @@ class ValidationPool:
 
         Long texts of all users together leave one planner free, and a user's own short ones do not wait for them.
         """
-        if self._stats.size == 1:
+        if self._size == 1:
             return False
         begun, (user, is_long) = self._begun, key
         # While one is being started again, the last one must not be taken by a long text.
-        most_long = self._stats.alive - 1 if self._returning or self._stats.alive > 1 else 1
+        alive = self._counts["alive"]
+        most_long = alive - 1 if self._returning or alive > 1 else 1
         if is_long and sum(self._key(job)[1] for job in begun) >= most_long:
             return True
         alike = [since for job, since in begun.items() if self._key(job) == key]
@@ -248,7 +251,7 @@ class ValidationPool:
                 self._returning, expected = self._returning - expected, 0
                 self._line.look_again()
                 _LOG.error("a planner process could not be started: %s", error)
-                if self._stats.alive == 0:
+                if self._counts["alive"] == 0:
                     self._fail_waiting(_start_failure(error))
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LAST_RESTART_SECONDS)
@@ -263,9 +266,8 @@ class ValidationPool:
             _fail(job, error)
 
     def _count(self, **changes: int) -> None:
-        self._stats = replace(
-            self._stats, **{name: getattr(self._stats, name) + change for name, change in changes.items()}
-        )
+        for name, change in changes.items():
+            self._counts[name] += change
 
 
 def _fail(job: _Job, error: ProcessionError) -> None:

@@ -17,8 +17,8 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, BinaryIO, Protocol, cast, get_args
 
 import msgspec
@@ -27,7 +27,7 @@ from coordinator.vocabulary.nesting import RECURSION_LIMIT, too_deep
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, Work
 from coordinator.vocabulary.table_versions import TableVersion
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.fragment import SubPlan
+from shared.plan.fragment import SubPlan, decode_fragment
 from shared.spi.accesses import Access, AskedAccess, TableName
 from shared.spi.session import Session
 
@@ -62,6 +62,8 @@ _NICENESS = 2
 
 _MOST_BYTES = 64 << 20
 """Of an answer, which the coordinator reads in one piece while others wait: a second, on a slow machine."""
+_LARGE = 100_000
+"""Bytes of a fragment; what is as deep as can be is ten times larger."""
 _GARBAGE_AFTER = 10_000
 """Objects; a plan has thousands, hardly any in circles, and looking for those after every 700 takes 6 % of planning."""
 
@@ -112,7 +114,7 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
             _write(writer, None)
             continue
         text, session = asked
-        _write(writer, _answer(planner, text, session))
+        _write(writer, _without_logical_plans(_answer(planner, text, session)))
 
 
 def _answer(planner: Planner, text: str, session: Session) -> PlannedStatement | ProcessionError:
@@ -127,6 +129,13 @@ def _answer(planner: Planner, text: str, session: Session) -> PlannedStatement |
     except Exception as error:
         _LOG.exception("Query %s: planning failed", session.query_id)
         return _portable(error)
+
+
+def _without_logical_plans(answer: PlannedStatement | ProcessionError) -> PlannedStatement | ProcessionError:
+    """Nobody looks at them behind planning, and reading them takes the coordinator as long as all the rest."""
+    if isinstance(answer, PlannedStatement):
+        return replace(answer, initial_plan=None, logical_plan=None)
+    return answer
 
 
 def _portable(error: Exception) -> ProcessionError:
@@ -150,14 +159,25 @@ def _unset() -> msgspec.UnsetType:
     return msgspec.UNSET
 
 
-def _subplan(encoded: bytes) -> SubPlan:
-    return _SUBPLANS.decode(encoded)
+def _subplan(fragments: Sequence[bytes], counts: Sequence[int]) -> SubPlan:
+    """Of what ``_reduced`` gives. Large fragments are read at once: they may be too deep, which is told here."""
+    made: list[SubPlan] = []
+    for encoded, count in zip(reversed(fragments), reversed(counts), strict=True):
+        children = tuple(made.pop() for _ in range(count))
+        is_large = len(encoded) >= _LARGE
+        made.append(SubPlan(decode_fragment(encoded), children) if is_large else SubPlan.received(encoded, children))
+    return made.pop()
 
 
-_SUBPLANS = msgspec.msgpack.Decoder(SubPlan)
+def _reduced(subplan: SubPlan) -> tuple[object, ...]:
+    """Fragments are Structs throughout and need no identity: msgspec writes them in a tenth of pickle's time.
+
+    In a row, with the number of each one's children: the tree may be deep.
+    """
+    parts = list(subplan.walk())
+    return _subplan, (tuple(part.encoded for part in parts), tuple(len(part.children) for part in parts))
 
 
-# Fragments are Structs throughout and need no identity: msgspec writes them in a tenth of pickle's time.
 def _by_fields(type_: type) -> Callable[[object], tuple[type, tuple[object, ...]]]:
     """Made of its fields, by position."""
     names = tuple(field.name for field in fields(type_))
@@ -169,7 +189,7 @@ _REDUCERS: dict[Any, Any] = {
     # A frozen dataclass with slots is restored field by field: wide results have hundreds of columns.
     **{type_: _by_fields(type_) for type_ in (Column, TableVersion, AskedAccess, TableName, PlannedStatement)},
     **{type_: _by_fields(type_) for type_ in (*get_args(Access), *get_args(Work))},
-    SubPlan: lambda subplan: (_subplan, (msgspec.msgpack.encode(subplan),)),
+    SubPlan: _reduced,
 }
 
 

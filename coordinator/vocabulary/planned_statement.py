@@ -311,9 +311,10 @@ class PlannedStatement:
     """A statement ready to be checked and queued.
 
     ``verb_seconds`` holds parse, analyze, plan, optimize and fragment. ``logical_plan`` and ``subplan`` are None for
-    statements without a plan (SET SESSION, USE). ``update_type`` is the protocol's updateType. ``table_versions``: the
-    tables as planning saw them. ``fragments_verified``: the built-in checks of the fragment phase have passed.
-    ``repeatable``: text and session alone make it, so that it serves the same statement again.
+    statements without a plan (SET SESSION, USE); logical plans stay in the process that made them. ``update_type`` is
+    the protocol's updateType. ``table_versions``: the tables as planning saw them. ``fragments_verified``: the built-in
+    checks of the fragment phase have passed. ``repeatable``: text and session alone make it, so that it serves the same
+    statement again.
     """
 
     query_type: QueryType

@@ -6,6 +6,7 @@ Which family a response uses is decided by the request. Source: PrestoHeaders, a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Literal
 from urllib.parse import quote
 
@@ -49,12 +50,22 @@ def header_name(family: Family, name: str) -> str:
     return f"X-{family}-{name}"
 
 
+@cache
+def header_key(family: Family, name: str) -> str:
+    """The same in lower case, in which requests bring it; of the names above alone, for it is remembered."""
+    return header_name(family, name).lower()
+
+
 def family_of(header_names: Iterable[str]) -> Family:
     """Trino when only Trino's headers were used; everything else is Presto."""
-    lowered = {name.lower() for name in header_names}
-    if any(name.startswith("x-presto-") for name in lowered):
-        return "Presto"
-    return "Trino" if any(name.startswith("x-trino-") for name in lowered) else "Presto"
+    found: Family = "Presto"
+    for name in header_names:
+        lowered = name.lower()
+        if lowered.startswith("x-presto-"):
+            return "Presto"
+        if lowered.startswith("x-trino-"):
+            found = "Trino"
+    return found
 
 
 def url_encode(value: str) -> str:

@@ -65,6 +65,24 @@ class NativeJudge(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KnownVerdict:
+    """A verdict on the fragment ``fragment_id``; ``not_checked``: why no worker will run it, else None."""
+
+    verdict: NativeVerdict
+    fragment_id: str
+    not_checked: str | None
+
+
+@runtime_checkable
+class QuickJudge(NativeJudge, Protocol):
+    """One that may know the verdict by the fragment's JSON: most are asked for again and again."""
+
+    def known_verdict(self, encoded: bytes, session: Session) -> KnownVerdict | None:
+        """None, or an error, where ``judge_fragment`` has to be asked."""
+        ...
+
+
 class PlanCheckerProvider(Protocol):
     """A named factory found through the entry point group ``procession.plan_checker_providers``."""
 

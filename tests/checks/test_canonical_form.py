@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.checks.canonical_form import canonical_key
 from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
+from coordinator.checks.fragment_keys import FragmentKeys, fresh_key
 from coordinator.checks.verdict_cache import VerdictCache
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import (
@@ -21,12 +21,23 @@ from shared.plan.expressions import (
     StaticFunctionHandle,
     Variable,
 )
-from shared.plan.fragment import SimplePlanFragment
+from shared.plan.fragment import SimplePlanFragment, encode_fragment
 from shared.plan.nodes import FilterNode, ValuesNode
 
 X = Variable(name="x", type="bigint")
 S = Variable(name="s", type="varchar")
 MakeFragment = Callable[..., SimplePlanFragment]
+
+
+KEYS = FragmentKeys()
+
+
+def of(fragment: SimplePlanFragment) -> bytes:
+    """The key, whether its outline is remembered or not."""
+    encoded = encode_fragment(fragment)
+    fresh, first, second = fresh_key(fragment), KEYS.key(encoded), KEYS.known_key(encoded)
+    assert fresh == first == second
+    return first.key
 
 
 def literal(value: Any, type_text: str = "bigint") -> Constant:
@@ -41,7 +52,7 @@ def call(name: str, *arguments: RowExpression) -> Call:
 
 def key(make: MakeFragment, predicate: RowExpression) -> bytes:
     values = ValuesNode(id="0", outputVariables=(X, S), rows=())
-    return canonical_key(make(FilterNode(id="1", source=values, predicate=predicate)))
+    return of(make(FilterNode(id="1", source=values, predicate=predicate)))
 
 
 def replaced(body: Any, change: Callable[[dict[str, Any]], None]) -> Any:
@@ -73,7 +84,7 @@ def test_ids_locations_transactions_and_snapshots_do_not_count(captured: list[di
 
     for entry in captured[::10]:
         other = msgspec.convert(replaced(entry["body"], disguise), SimplePlanFragment)
-        assert canonical_key(other) == canonical_key(entry["fragment"])
+        assert of(other) == of(entry["fragment"])
 
 
 def test_captured_fragments_of_different_statements_differ(captured: list[dict[str, Any]]) -> None:
@@ -91,7 +102,7 @@ def test_captured_fragments_of_different_statements_differ(captured: list[dict[s
     shared_keys = 0
     for entry in captured:
         text = json.dumps(replaced(entry["body"], strip), sort_keys=True)
-        first = by_key.setdefault(canonical_key(entry["fragment"]), text)
+        first = by_key.setdefault(of(entry["fragment"]), text)
         shared_keys += first is not text
         assert first == text
     assert shared_keys > 100
@@ -126,7 +137,7 @@ def test_literals_in_a_handles_expression_count_by_equality(captured: list[dict[
                 predicate = json.loads(msgspec.json.encode(call(name, X, literal(value))))
                 part["connectorHandle"] = {**part["connectorHandle"], "fileSelectionPredicate": predicate}
 
-        return canonical_key(msgspec.convert(replaced(body, add), SimplePlanFragment))
+        return of(msgspec.convert(replaced(body, add), SimplePlanFragment))
 
     equal = "$operator$equal"
     assert keyed(equal, 1) == keyed(equal, 2) != keyed("$operator$less_than", 1)

@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
 from coordinator.checks.native import NativePlanChecker
 from coordinator.checks.native_converter import NativePlanConverter
-from coordinator.checks.native_settings import NativeSettings
-from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.checks.native_settings import ENABLED_PROPERTY, NativeSettings
+from coordinator.checks.plan_checkers import FragmentVerdict, PlanCheckers
 from coordinator.checks.sidecar_client import SidecarClient
 from coordinator.checks.worker_form import why_not_checked, worker_form
 from coordinator.vocabulary.trace_context import begin_tracing
 from coordinator.vocabulary.traced_calls import TracedCalls, collecting
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.plan.expressions import Variable
-from shared.plan.fragment import SimplePlanFragment, SubPlan, decode_fragment
+from shared.plan.fragment import SimplePlanFragment, SubPlan, decode_fragment, encode_fragment
 from shared.plan.nodes import (
     CallDistributedProcedureNode,
     DistributedMaintenanceNode,
@@ -33,7 +33,7 @@ from shared.plan.nodes import (
     ValuesNode,
 )
 from shared.plan.traversal import walk
-from shared.spi.plan_checker import PrestoWarning
+from shared.spi.plan_checker import NativeVerdict, PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.session import Session
 
@@ -338,6 +338,40 @@ async def test_accepted_fragments_are_remembered_refused_ones_are_not(
     stats = native.stats()
     assert (stats.sent, stats.cache_hits, stats.refused) == (2, 2, 1)
     await native.aclose()
+
+
+async def test_a_known_verdict_is_given_without_reading_the_fragment(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    observed: list[tuple[str, str]] = []
+    native = checker(sidecar.url)
+    checkers = PlanCheckers([native], lambda phase, name, _: observed.append((phase, name)))
+    encoded = encode_fragment(fragment)
+
+    async def verdicts(of: SubPlan, asked: Session = session) -> list[FragmentVerdict]:
+        return [each async for each in checkers.fragment_verdicts(of, asked, verified=True)]
+
+    assert native.known_verdict(encoded, session) is None
+    (first,) = await verdicts(SubPlan(fragment))
+    (again,) = await verdicts(SubPlan.received(encoded, ()))
+    assert (first.known, again.known is None) == (None, False)
+    for each in (first, again):
+        assert (each.fragment_id, each.not_checked, each.error, each.native) == (
+            fragment.id,
+            None,
+            None,
+            NativeVerdict("accepted"),
+        )
+    (off,) = await verdicts(SubPlan.received(encoded, ()), Session("u", properties={ENABLED_PROPERTY: "false"}))
+    assert off.native == NativeVerdict("not_checked")
+    with pytest.raises(ProcessionError) as told:
+        await checkers.validate_fragments(
+            SubPlan.received(encoded, ()), Session("u", properties={ENABLED_PROPERTY: "x"}), print, verified=True
+        )
+    assert told.value.code is ErrorCode.INVALID_SESSION_PROPERTY
+    assert observed == [("FRAGMENT", "native")] * 4
+    assert (native.stats().sent, native.stats().cache_hits, len(sidecar.requests)) == (1, 1, 1)
+    await checkers.aclose()
 
 
 async def test_the_breaker_spares_callers_a_dead_sidecar(

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from coordinator.checks.plan_checkers import PlanCheckers
-from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.precheck import create_prechecks
 from coordinator.gateway.requests import Admit, as_it_is
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
@@ -91,7 +91,9 @@ async def served(
     validator: StatementValidator, settings: GatewaySettings | None = None, admit: Admit = as_it_is
 ) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
-    app.include_router(create_precheck_router(validator, settings, admit=admit))
+    prechecks = create_prechecks(validator, settings, admit=admit)
+    app.router.routes[:0] = prechecks.quick_routes()
+    app.include_router(prechecks.router())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x", headers=HEADERS) as client:
         yield client
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from coordinator.checks.plan_checkers import PlanCheckers
-from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.precheck import create_prechecks
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
@@ -46,7 +46,9 @@ def planner() -> Planner:
 async def client(planner: Planner) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     settings = GatewaySettings(accepted_target="lake", refused_target="java")
-    app.include_router(create_precheck_router(StatementValidator(planner, PlanCheckers()), settings))
+    prechecks = create_prechecks(StatementValidator(planner, PlanCheckers()), settings)
+    app.router.routes[:0] = prechecks.quick_routes()
+    app.include_router(prechecks.router())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
         yield client
 

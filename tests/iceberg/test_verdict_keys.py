@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.checks.canonical_form import canonical_key
-from coordinator.checks.worker_form import why_not_checked, worker_form
+from coordinator.checks.fragment_keys import fresh_key
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.planning.plan_statement import plan_statement
 from shared.properties import Property
@@ -31,7 +30,7 @@ def keys(lake: Any, text: str) -> list[bytes]:
     catalogs = Catalogs([CatalogConfig("lab", "iceberg", found, lake.home)])
     planned = plan_statement(text, Session(user="test", catalog="lab", schema="db"), catalogs, NoCheckers())
     assert planned.subplan is not None
-    return [canonical_key(worker_form(f)) for f in planned.subplan.fragments() if why_not_checked(f) is None]
+    return [k.key for k in map(fresh_key, planned.subplan.fragments()) if k.not_checked is None]
 
 
 @pytest.mark.parametrize("text", SHARED)
