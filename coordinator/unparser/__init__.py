@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+
+from sqlglot import exp
 
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
+from coordinator.unparser.programs import called_programs
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
@@ -37,12 +41,13 @@ def work_of(
     limits: EngineLimits = LIMITS,
     *,
     copies: bool = False,
-    otherwise: bool = True,
+    explained: bool = False,
 ) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
     What is beyond the local engine runs on Spark as well. ``copies``: it is a part that has to run on Spark, which is
-    told which joins are REPLICATED. ``otherwise``: not without what Spark would run in place of the local engine.
+    told which joins are REPLICATED. ``explained``: it does not run. The engine is the same, but what Spark would run in
+    place of the local engine is left out, and texts are empty unless they call programs, which EXPLAIN tells of.
     """
     root = with_zones_as_text(root)
     relation_of = _asked_once(relation_of)
@@ -51,31 +56,32 @@ def work_of(
     if (selected := row_selection(root, relation_of)) is not None:
         return selected
     choice = choose_engine(root, relation_of, limits)
+    sql = partial(_unparse_if_read if explained else _unparse, root, relation_of=relation_of)
     if not choice.embedded:
         if limits.engine == "embedded":
             message = f"The embedded engine cannot run this query: {choice.why}"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-        return RunOnSpark(*_unparse(root, "spark", relation_of), why=choice.why)
+        return RunOnSpark(*sql("spark"), why=choice.why)
     try:
-        local = RunLocally(*_unparse(root, "duckdb", relation_of), why=choice.why)
+        local = RunLocally(*sql("duckdb"), why=choice.why)
     except ProcessionError as refused:
         if limits.engine == "embedded":
             raise
         try:
-            return RunOnSpark(*_unparse(root, "spark", relation_of), why=f"only Spark can: {refused.message}")
+            return RunOnSpark(*sql("spark"), why=f"only Spark can: {refused.message}")
         except ProcessionError:
             raise refused from None
-    if choice.only or not choice.rows or not (otherwise or _may_be_too_slow(local, choice, limits)):
+    if choice.only or not choice.rows or (explained and not _may_be_too_slow(local, choice, limits)):
         return local
-    return _with_spark(local, root, relation_of, choice, limits)
+    return _with_spark(local, sql, choice, limits)
 
 
 def _with_spark(
-    local: RunLocally, root: OutputNode, relation_of: RelationOf, choice: EngineChoice, limits: EngineLimits
+    local: RunLocally, sql: Callable[[str], tuple[str, tuple[Input, ...]]], choice: EngineChoice, limits: EngineLimits
 ) -> RunLocally | RunOnSpark:
     """A query over tables of lakes: Spark can do it as well, and does it where programs would run for many rows."""
     try:
-        spark = RunOnSpark(*_unparse(root, "spark", relation_of))
+        spark = RunOnSpark(*sql("spark"))
     except ProcessionError:
         return local
     if limits.engine == "auto" and (names := _too_slow(local, spark, choice, limits)):
@@ -112,10 +118,26 @@ def _unparse(
 ) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = str(Relations(dialect, scans, copies).root(root).sql(dialect=dialect, comments=False, copy=False))
+        sql = _text(Relations(dialect, scans, copies).root(root), dialect)
     except RecursionError as error:
         raise too_deep() from error
     return sql, tuple(scans.inputs)
+
+
+def _unparse_if_read(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+    """The same, but no text where EXPLAIN would find no program in it. What an engine refuses is refused all the same."""
+    scans = Scans(dialect, relation_of)
+    try:
+        with called_programs() as called:
+            tree = Relations(dialect, scans).root(root)
+        sql = _text(tree, dialect) if called else ""
+    except RecursionError as error:
+        raise too_deep() from error
+    return sql, tuple(scans.inputs)
+
+
+def _text(tree: exp.Expr, dialect: str) -> str:
+    return str(tree.sql(dialect=dialect, comments=False, copy=False))
 
 
 def unparse_for_spark(
