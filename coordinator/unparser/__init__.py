@@ -125,7 +125,7 @@ def _unparse(
 
 
 def _unparse_if_read(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
-    """The same, but no text where EXPLAIN would find no program in it. What an engine refuses is refused all the same."""
+    """The same, but no text where EXPLAIN would find no program in it. What an engine refuses is refused as well."""
     scans = Scans(dialect, relation_of)
     try:
         with called_programs() as called:
