@@ -10,13 +10,14 @@ from sqlglot import exp
 
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
+from coordinator.unparser.plan_for_spark import put_by, taken_up
 from coordinator.unparser.programs import called_programs
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
 from coordinator.values.program_names import program_names, programs
 from coordinator.vocabulary.nesting import too_deep
-from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark, SelectRows
+from coordinator.vocabulary.planned_statement import PlanForSpark, RunLocally, RunOnSpark, SelectRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
@@ -71,22 +72,37 @@ def work_of(
             return RunOnSpark(*sql("spark"), why=f"only Spark can: {refused.message}")
         except ProcessionError:
             raise refused from None
-    if choice.only or not choice.rows or (explained and not _may_be_too_slow(local, choice, limits)):
+    if choice.only or not choice.rows:
         return local
-    return _with_spark(local, sql, choice, limits)
+    decided = _decided_by_spark(local, sql, choice, limits)
+    if decided is not None or explained:
+        return decided or local
+    return replace(local, otherwise=put_by(root, relation_of), most_sent_bytes=choice.most_sent_bytes)
 
 
-def _with_spark(
+def _decided_by_spark(
     local: RunLocally, sql: Callable[[str], tuple[str, tuple[Input, ...]]], choice: EngineChoice, limits: EngineLimits
-) -> RunLocally | RunOnSpark:
-    """A query over tables of lakes: Spark can do it as well, and does it where programs would run for many rows."""
+) -> RunLocally | RunOnSpark | None:
+    """What runs where it has to be known now what Spark would do; None where Spark can run the query as well."""
+    slow = _may_be_too_slow(local, choice, limits)
+    if not slow and choice.most_sent_bytes is None:
+        return None
     try:
         spark = RunOnSpark(*sql("spark"))
     except ProcessionError:
         return local
-    if limits.engine == "auto" and (names := _too_slow(local, spark, choice, limits)):
+    if slow and (names := _too_slow(local, spark, choice, limits)):
         return replace(spark, why=f"{names} would run as programs for {choice.rows} rows")
-    return replace(local, otherwise=spark, most_sent_bytes=choice.most_sent_bytes)
+    return None
+
+
+def work_on_spark(kept: PlanForSpark) -> RunOnSpark | None:
+    """What Spark runs of a query that the embedded engine gave up; None where it cannot."""
+    try:
+        with taken_up(kept) as (root, relation_of):
+            return RunOnSpark(*_unparse(root, "spark", relation_of))
+    except ProcessionError:
+        return None
 
 
 def _may_be_too_slow(local: RunLocally, choice: EngineChoice, limits: EngineLimits) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator.unparser import work_of
+from coordinator.unparser import work_of, work_on_spark
 from coordinator.unparser.engine_choice import EngineLimits
 from coordinator.values.program_names import program_names, programs
 from coordinator.vocabulary.planned_statement import (
@@ -49,7 +49,8 @@ def test_a_small_table_is_read_here_and_can_be_read_there(rule_cases: RuleCases)
     assert isinstance(work, RunLocally)
     assert work.why.startswith("it reads 100B in 10 rows")
     assert work.otherwise is not None
-    assert "`lake`.`db`.`t` VERSION AS OF 7" in work.otherwise.sql
+    assert (there := work_on_spark(work.otherwise)) is not None
+    assert "`lake`.`db`.`t` VERSION AS OF 7" in there.sql
 
 
 def test_explain_asks_for_texts_only_where_they_decide(rule_cases: RuleCases) -> None:
