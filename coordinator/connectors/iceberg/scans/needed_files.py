@@ -30,7 +30,9 @@ _COMPARED: Mapping[str, type[PrimitiveType]] = {
     "varchar": StringType,
 }
 """Types of domains with those of columns whose bounds compare as their values do."""
-_End = tuple[Any, bool] | None
+_Value = Any
+"""An integer, or a text: of one column all are alike."""
+_End = tuple[_Value, bool] | None
 """Of a range: the value, and whether it belongs to the range. None where the range has no such end."""
 
 
@@ -72,7 +74,7 @@ def _wanted(layout: Layout, schema: Schema) -> list[_Wanted] | None:
     return found
 
 
-def _ranges(written: Sequence[Mapping[str, Any]], kind: str) -> tuple[tuple[_End, _End], ...]:
+def _ranges(written: Sequence[Mapping[str, Mapping[str, object]]], kind: str) -> tuple[tuple[_End, _End], ...]:
     """Of many single values the least and the greatest: each file is asked for each range."""
     ranges = [(_end(each["low"], kind), _end(each["high"], kind)) for each in written]
     single = sorted(low for low, high in ranges if low is not None and low == high)
@@ -81,7 +83,7 @@ def _ranges(written: Sequence[Mapping[str, Any]], kind: str) -> tuple[tuple[_End
     return ((single[0], single[-1]), *(each for each in ranges if each[0] is None or each[0] != each[1]))
 
 
-def _end(marker: Mapping[str, Any], kind: str) -> _End:
+def _end(marker: Mapping[str, object], kind: str) -> _End:
     block, type_ = marker.get("valueBlock"), str(marker["type"])
     if block is None:
         return None
@@ -113,12 +115,12 @@ def _is_null_alone(file: DataFile, number: int) -> bool:
     return bool(counted) and counted == (file.null_value_counts or {}).get(number)
 
 
-def _bound(bounds: Mapping[int, bytes] | None, of: _Wanted) -> Any:
+def _bound(bounds: Mapping[int, bytes] | None, of: _Wanted) -> _Value | None:
     found = (bounds or {}).get(of.number)
     return None if found is None else from_bytes(of.type, found)
 
 
-def _meet(least: Any, greatest: Any, low: _End, high: _End) -> bool:
+def _meet(least: _Value | None, greatest: _Value | None, low: _End, high: _End) -> bool:
     """Whether values of a file between its bounds, where it has them, may be in a range."""
     if low is not None and greatest is not None and (greatest < low[0] or (greatest == low[0] and not low[1])):
         return False

@@ -19,6 +19,7 @@ from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_co
 from coordinator.connectors.iceberg.scans.domains import Layout, ranges_of
 from coordinator.connectors.iceberg.scans.needed_files import needed_files
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.snapshots.known import known_snapshot, newest_snapshot
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.lineage import FILE, SEQUENCE
 from coordinator.kernels.row_groups_needed import Ranges
@@ -71,11 +72,11 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
         return wanted
     files: tuple[Candidate, ...] | str = ()
     if inner.get("snapshotId") is not None:
-        snapshot = table.snapshot_by_id(int(inner["snapshotId"]))
+        snapshot = known_snapshot(table, int(inner["snapshotId"]))
         if snapshot is None:
             return "its snapshot is gone"
         files = known.of(table, snapshot)
-    elif table.current_snapshot() is not None:
+    elif newest_snapshot(table) is not None:
         return "it was empty when the query was planned"
     if isinstance(files, str):
         return files
