@@ -28,6 +28,7 @@ from coordinator.engine.row_steps import select_rows
 from coordinator.engine.vended_keys import with_newer_keys
 from coordinator.explain.operators import Operator
 from coordinator.kernels.file_scan import FileScan
+from coordinator.unparser import work_on_spark
 from coordinator.values.arrow_types import rows_to_batch
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
@@ -193,10 +194,12 @@ class Executor:
         except ProcessionError as error:
             if work.otherwise is None or delivered or error.code not in _SPARK_MAY:
                 raise
+            if (spark := work_on_spark(work.otherwise)) is None:
+                raise
             execution.check_cancelled()
             _LOG.info("%s: the embedded engine gave up, Spark runs it: %s", execution.query_id, error)
             execution.ran_on("spark", f"the embedded engine gave up: {error.message}")
-        yield from self._on_spark(work.otherwise, execution, operators)
+        yield from self._on_spark(spark, execution, operators)
 
     def _run_locally(
         self, work: RunLocally, execution: Execution, operators: list[Operator] | None

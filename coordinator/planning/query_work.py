@@ -8,7 +8,7 @@ from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyR
 from coordinator.planning.steps import Steps
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
-from coordinator.unparser.engine_choice import EngineLimits, engine_note
+from coordinator.unparser.engine_choice import EngineLimits, embedded_note, engine_note, reads_lakes
 from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
 from coordinator.unparser.scans import RelationOf
@@ -44,9 +44,7 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
     limits = engine_limits(steps.session)
     relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
     work = _work_if_any(whole, relation_of, limits)
-    steps.engine_note = engine_note(whole, relation_of, limits, fetches=fetch is not None)
-    if steps.engine_note is not None and isinstance(work, RunOnSpark):
-        steps.engine_note = f"Spark runs it: {work.why}{wide_reads_note(whole, relation_of)}"
+    steps.engine_note = _engine_note(work, whole, relation_of, limits, fetches=fetch is not None)
     steps.programs_note = _programs_note(work)
     return ReturnRows(())
 
@@ -54,9 +52,22 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
 def _work_if_any(plan: OutputNode, relation_of: RelationOf, limits: EngineLimits) -> Work | None:
     """What would run first; None where no engine takes it, which is said when it is to run."""
     try:
-        return constant_rows(plan) or work_of(plan, relation_of, limits, otherwise=False)
+        return constant_rows(plan) or work_of(plan, relation_of, limits, explained=True)
     except ProcessionError:
         return None
+
+
+def _engine_note(
+    work: Work | None, plan: OutputNode, relation_of: RelationOf, limits: EngineLimits, *, fetches: bool
+) -> str | None:
+    """What has chosen an engine for the work knows why."""
+    match work:
+        case RunOnSpark(why=why) if reads_lakes(plan, relation_of):
+            return f"Spark runs it: {why}{wide_reads_note(plan, relation_of)}"
+        case RunLocally(why=why) if reads_lakes(plan, relation_of):
+            return embedded_note(why, fetches=fetches)
+        case _:
+            return engine_note(plan, relation_of, limits, fetches=fetches)
 
 
 def _programs_note(work: Work | None) -> str | None:

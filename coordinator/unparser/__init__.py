@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+
+from sqlglot import exp
 
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
+from coordinator.unparser.plan_for_spark import put_by, taken_up
+from coordinator.unparser.programs import called_programs
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
 from coordinator.values.program_names import program_names, programs
 from coordinator.vocabulary.nesting import too_deep
-from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark, SelectRows
+from coordinator.vocabulary.planned_statement import PlanForSpark, RunLocally, RunOnSpark, SelectRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
@@ -37,12 +42,13 @@ def work_of(
     limits: EngineLimits = LIMITS,
     *,
     copies: bool = False,
-    otherwise: bool = True,
+    explained: bool = False,
 ) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
     What is beyond the local engine runs on Spark as well. ``copies``: it is a part that has to run on Spark, which is
-    told which joins are REPLICATED. ``otherwise``: not without what Spark would run in place of the local engine.
+    told which joins are REPLICATED. ``explained``: it does not run. The engine is the same, but what Spark would run in
+    place of the local engine is left out, and texts are empty unless they call programs, which EXPLAIN tells of.
     """
     root = with_zones_as_text(root)
     relation_of = _asked_once(relation_of)
@@ -51,36 +57,52 @@ def work_of(
     if (selected := row_selection(root, relation_of)) is not None:
         return selected
     choice = choose_engine(root, relation_of, limits)
+    sql = partial(_unparse_if_read if explained else _unparse, root, relation_of=relation_of)
     if not choice.embedded:
         if limits.engine == "embedded":
             message = f"The embedded engine cannot run this query: {choice.why}"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-        return RunOnSpark(*_unparse(root, "spark", relation_of), why=choice.why)
+        return RunOnSpark(*sql("spark"), why=choice.why)
     try:
-        local = RunLocally(*_unparse(root, "duckdb", relation_of), why=choice.why)
+        local = RunLocally(*sql("duckdb"), why=choice.why)
     except ProcessionError as refused:
         if limits.engine == "embedded":
             raise
         try:
-            return RunOnSpark(*_unparse(root, "spark", relation_of), why=f"only Spark can: {refused.message}")
+            return RunOnSpark(*sql("spark"), why=f"only Spark can: {refused.message}")
         except ProcessionError:
             raise refused from None
-    if choice.only or not choice.rows or not (otherwise or _may_be_too_slow(local, choice, limits)):
+    if choice.only or not choice.rows:
         return local
-    return _with_spark(local, root, relation_of, choice, limits)
+    decided = _decided_by_spark(local, sql, choice, limits)
+    if decided is not None or explained:
+        return decided or local
+    return replace(local, otherwise=put_by(root, relation_of), most_sent_bytes=choice.most_sent_bytes)
 
 
-def _with_spark(
-    local: RunLocally, root: OutputNode, relation_of: RelationOf, choice: EngineChoice, limits: EngineLimits
-) -> RunLocally | RunOnSpark:
-    """A query over tables of lakes: Spark can do it as well, and does it where programs would run for many rows."""
+def _decided_by_spark(
+    local: RunLocally, sql: Callable[[str], tuple[str, tuple[Input, ...]]], choice: EngineChoice, limits: EngineLimits
+) -> RunLocally | RunOnSpark | None:
+    """What runs where it has to be known now what Spark would do; None where Spark can run the query as well."""
+    slow = _may_be_too_slow(local, choice, limits)
+    if not slow and choice.most_sent_bytes is None:
+        return None
     try:
-        spark = RunOnSpark(*_unparse(root, "spark", relation_of))
+        spark = RunOnSpark(*sql("spark"))
     except ProcessionError:
         return local
-    if limits.engine == "auto" and (names := _too_slow(local, spark, choice, limits)):
+    if slow and (names := _too_slow(local, spark, choice, limits)):
         return replace(spark, why=f"{names} would run as programs for {choice.rows} rows")
-    return replace(local, otherwise=spark, most_sent_bytes=choice.most_sent_bytes)
+    return None
+
+
+def work_on_spark(kept: PlanForSpark) -> RunOnSpark | None:
+    """What Spark runs of a query that the embedded engine gave up; None where it cannot."""
+    try:
+        with taken_up(kept) as (root, relation_of):
+            return RunOnSpark(*_unparse(root, "spark", relation_of))
+    except ProcessionError:
+        return None
 
 
 def _may_be_too_slow(local: RunLocally, choice: EngineChoice, limits: EngineLimits) -> bool:
@@ -112,10 +134,26 @@ def _unparse(
 ) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = str(Relations(dialect, scans, copies).root(root).sql(dialect=dialect, comments=False, copy=False))
+        sql = _text(Relations(dialect, scans, copies).root(root), dialect)
     except RecursionError as error:
         raise too_deep() from error
     return sql, tuple(scans.inputs)
+
+
+def _unparse_if_read(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+    """The same, but no text where EXPLAIN would find no program in it. What an engine refuses is refused as well."""
+    scans = Scans(dialect, relation_of)
+    try:
+        with called_programs() as called:
+            tree = Relations(dialect, scans).root(root)
+        sql = _text(tree, dialect) if called else ""
+    except RecursionError as error:
+        raise too_deep() from error
+    return sql, tuple(scans.inputs)
+
+
+def _text(tree: exp.Expr, dialect: str) -> str:
+    return str(tree.sql(dialect=dialect, comments=False, copy=False))
 
 
 def unparse_for_spark(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from coordinator.vocabulary.session_properties import session_value
@@ -17,10 +17,20 @@ def estimated_by_spark(function: str) -> bool:
     return function in _BY_SPARK[_CHOSEN.get()]
 
 
-@contextmanager
-def estimating_for(session: Session) -> Iterator[None]:
+def approximate_functions() -> str:
+    """The choice in force."""
+    return _CHOSEN.get()
+
+
+def estimating_for(session: Session) -> AbstractContextManager[None]:
     """Unparse as the session's ``spark_approximate_functions`` says."""
-    token = _CHOSEN.set(session_value(session, "spark_approximate_functions").upper())
+    return estimating_as(session_value(session, "spark_approximate_functions").upper())
+
+
+@contextmanager
+def estimating_as(choice: str) -> Iterator[None]:
+    """Unparse by this choice."""
+    token = _CHOSEN.set(choice)
     try:
         yield
     finally:

@@ -211,14 +211,22 @@ def _rows(relation: Relation) -> int:
             return 1
 
 
+def reads_lakes(root: PlanNode, relation_of: RelationOf) -> bool:
+    """Whether a plan reads tables of lakes, of whose engine EXPLAIN tells."""
+    return any(isinstance(relation_of(scan), CatalogTable) for scan in scans(root))
+
+
 def engine_note(root: PlanNode, relation_of: RelationOf, limits: EngineLimits, *, fetches: bool) -> str | None:
     """What EXPLAIN says of the engine of a query over tables of lakes; ``fetches``: it has a plan in two passes."""
-    if not any(isinstance(relation_of(scan), CatalogTable) for scan in scans(root)):
+    if not reads_lakes(root, relation_of):
         return None
     choice = choose_engine(root, relation_of, limits)
-    if not choice.embedded:
-        return f"Spark runs it: {choice.why}"
-    return f"the embedded engine runs it{', in one pass' if fetches else ''}: {choice.why}"
+    return embedded_note(choice.why, fetches=fetches) if choice.embedded else f"Spark runs it: {choice.why}"
+
+
+def embedded_note(why: str, *, fetches: bool) -> str:
+    """The same where the embedded engine is known to be chosen, and why."""
+    return f"the embedded engine runs it{', in one pass' if fetches else ''}: {why}"
 
 
 def scans(root: PlanNode) -> Iterator[TableScanNode]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -19,6 +21,7 @@ from shared.plan.expressions import Lambda, RowExpression, Variable
 from shared.plan.types import Field, Type
 
 Unparse = Callable[[RowExpression, str], exp.Expr]
+_CALLED = ContextVar[list[str] | None]("called_programs", default=None)
 
 
 def _builder(dialect: str) -> ProgramBuilder:
@@ -51,7 +54,7 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bo
     ]
     passed = map(typed, build.columns)
     name = python_function(typed(node), volatile=build.volatile, rare=rare, arguments=passed)
-    return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
+    return _call(name, program, arguments, rare=rare)
 
 
 def constant_program(node: RowExpression) -> dict[str, object] | None:
@@ -123,7 +126,7 @@ def aggregate_program(
         "result": _passed(result, dialect),
         "expression": body,
     }
-    return call(python_function(result, volatile=False), text(json.dumps(program, separators=(",", ":"))), collected)
+    return _call(python_function(result, volatile=False), program, (collected,))
 
 
 def kernel_call(
@@ -137,8 +140,30 @@ def kernel_call(
         "result": _passed(result, dialect),
         "expression": ["call", function, str(result), [_passed(type_, dialect) for type_ in types], columns],
     }
-    name = python_function(result, volatile=False)
-    return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
+    return _call(python_function(result, volatile=False), program, arguments)
+
+
+def _call(
+    function: str, program: Mapping[str, object], arguments: Sequence[exp.Expr], *, rare: bool = False
+) -> exp.Expr:
+    """What every call of a program is made by."""
+    if not rare and (called := _CALLED.get()) is not None:
+        called.append(function)
+    return call(function, text(json.dumps(program, separators=(",", ":"))), *arguments)
+
+
+@contextmanager
+def called_programs() -> Iterator[Sequence[str]]:
+    """The functions of the programs that trees get meanwhile, but of rare ones: those that ``program_names`` tells of.
+
+    Without any, no text has to be looked through.
+    """
+    called: list[str] = []
+    token = _CALLED.set(called)
+    try:
+        yield called
+    finally:
+        _CALLED.reset(token)
 
 
 def lambda_program(node: Lambda, dialect: str) -> list[object]:

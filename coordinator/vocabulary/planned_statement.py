@@ -20,7 +20,7 @@ from shared.spi.grants import RoleChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.procedure import ProcedureKind, TableTarget
-from shared.spi.relation import Input, RowsRelation
+from shared.spi.relation import Input, Relation, RowsRelation
 from shared.spi.session_function import SessionFunction
 from shared.spi.table_writes import TableWrite
 
@@ -128,6 +128,20 @@ class RunOnSpark:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanForSpark:
+    """A query that Spark may have to run: its SQL is written when it has to, which is seldom.
+
+    ``plan`` is the logical plan as msgpack, ``relations`` are what its scans read, in the order of a walk. The rest is
+    what the session asks of the SQL.
+    """
+
+    plan: bytes
+    relations: tuple[Relation, ...]
+    zone: str
+    approximate_functions: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunLocally:
     """SQL in DuckDB's dialect over values and ``inputs``; answered without Spark.
 
@@ -136,7 +150,7 @@ class RunLocally:
 
     sql: str
     inputs: tuple[Input, ...] = ()
-    otherwise: RunOnSpark | None = None
+    otherwise: PlanForSpark | None = None
     why: str = field(default="", compare=False)
     most_sent_bytes: int | None = None
     """Of rows of databases, where nobody knows beforehand how many come: beyond them it is too much."""

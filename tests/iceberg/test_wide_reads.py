@@ -21,7 +21,7 @@ from coordinator.kernels import page_headers, scan_part
 from coordinator.kernels.footer import columns, read_footer, row_groups
 from coordinator.kernels.page_headers import largest_page
 from coordinator.planning.plan_statement import plan_statement
-from coordinator.unparser import wide_reads
+from coordinator.unparser import wide_reads, work_on_spark
 from coordinator.vocabulary.planned_statement import ReturnRows, RunLocally, RunOnSpark
 from coordinator.vocabulary.session_properties import LARGEST_PAGE
 from shared.errors import ErrorCode, ProcessionError
@@ -159,7 +159,8 @@ def test_pages_too_long_for_the_kernels_are_refused_on_spark(
         assert failure.value.code is ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT
     work = limited(long_pages, "SELECT text FROM t")
     assert isinstance(work, RunLocally)
-    assert work.otherwise is None
+    assert work.otherwise is not None
+    assert work_on_spark(work.otherwise) is None
 
 
 def test_pages_of_long_chunks_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

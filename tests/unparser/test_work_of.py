@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator.unparser import work_of
+from coordinator.unparser import work_of, work_on_spark
 from coordinator.unparser.engine_choice import EngineLimits
+from coordinator.values.program_names import program_names, programs
 from coordinator.vocabulary.planned_statement import (
     CutRows,
     KeepRows,
@@ -48,19 +49,45 @@ def test_a_small_table_is_read_here_and_can_be_read_there(rule_cases: RuleCases)
     assert isinstance(work, RunLocally)
     assert work.why.startswith("it reads 100B in 10 rows")
     assert work.otherwise is not None
-    assert "`lake`.`db`.`t` VERSION AS OF 7" in work.otherwise.sql
+    assert (there := work_on_spark(work.otherwise)) is not None
+    assert "`lake`.`db`.`t` VERSION AS OF 7" in there.sql
 
 
-def test_explain_asks_for_sparks_text_only_where_it_decides(rule_cases: RuleCases) -> None:
-    """The engine that runs a query is the same with and without it."""
+def test_explain_asks_for_texts_only_where_they_decide(rule_cases: RuleCases) -> None:
+    """The engine that runs a query is the same with and without them, and so is what is said of programs."""
     for sql, rows in ((NAMES, FEW), (NAMES, MANY), (PROGRAM, FEW), (PROGRAM, MANY)):
         plan = _plan(rule_cases, sql)
-        whole, alone = work_of(plan, _lake(rows)), work_of(plan, _lake(rows), otherwise=False)
+        whole, alone = work_of(plan, _lake(rows)), work_of(plan, _lake(rows), explained=True)
         assert type(alone) is type(whole)
         assert isinstance(alone, RunLocally | RunOnSpark) and isinstance(whole, RunLocally | RunOnSpark)
         assert alone.why == whole.why
-    assert isinstance(local := work_of(_plan(rule_cases, NAMES), _lake(FEW), otherwise=False), RunLocally)
+        dialect = "duckdb" if isinstance(whole, RunLocally) else "spark"
+        assert program_names(alone.sql, dialect) == program_names(whole.sql, dialect)
+    assert isinstance(local := work_of(_plan(rule_cases, NAMES), _lake(FEW), explained=True), RunLocally)
     assert local.otherwise is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        NAMES,
+        PROGRAM,
+        "SELECT n_name FROM nation WHERE levenshtein_distance(n_name, 'x') > 3 ORDER BY 1 LIMIT 2",
+        "SELECT n_regionkey, reduce_agg(n_nationkey, 0, (a, b) -> a + b, (a, b) -> a + b) FROM nation GROUP BY 1",
+        "SELECT json_extract_scalar(n_comment, '$.a') FROM nation",
+        "SELECT try(cast(n_name AS integer)), url_decode(n_name), CAST(n_comment AS json) FROM nation",
+        "SELECT n_name FROM nation WHERE word_stem(n_name) IN (SELECT r_name FROM region)",
+    ],
+)
+@pytest.mark.parametrize("dialect", ["duckdb", "spark"])
+def test_no_program_goes_unseen_by_explain(rule_cases: RuleCases, sql: str, dialect: str) -> None:
+    """What is known of programs while trees are made is what their text holds."""
+    plan, limits = _plan(rule_cases, sql), EngineLimits("embedded" if dialect == "duckdb" else "spark")
+    works = [work_of(plan, _lake(FEW), limits, explained=explained) for explained in (True, False)]
+    texts = [work.sql for work in works if isinstance(work, RunLocally | RunOnSpark)]
+    found = [programs(text, dialect) for text in texts]
+    assert found[0] == found[1]
+    assert bool(texts[0]) == bool(found[1])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ new metadata as the old one with what changed (``manifests/metadata_files.py``).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Self, TypeVar
 
@@ -26,6 +26,8 @@ from pyiceberg.types import (
     StructType,
     UnknownType,
 )
+
+from coordinator.connectors.iceberg.per_schema import per_schema
 
 _PARSED = frozenset(
     {
@@ -199,7 +201,8 @@ def within(type_: IcebergType) -> Iterator[IcebergType]:
             yield type_
 
 
-def unread_columns(schema: Schema) -> dict[str, IcebergType]:
+@per_schema
+def unread_columns(schema: Schema) -> Mapping[str, IcebergType]:
     """Columns whose values nothing here can give, with the type that is in the way."""
     found = {}
     for column in schema.fields:

@@ -5,6 +5,7 @@ Both are at the snapshot of the handle.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pyiceberg.table import Table
@@ -16,6 +17,7 @@ from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.changes import count
+from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.tables.targets import spelled
@@ -32,7 +34,7 @@ def catalog_table(
     handle = scan.table.connectorHandle
     inner = handle["icebergTableName"]
     number = inner.get("snapshotId")
-    snapshot = None if table is None or number is None else table.snapshot_by_id(int(number))
+    snapshot = None if table is None or number is None else known_snapshot(table, int(number))
     if snapshot is not None and columns_changed(snapshot, schema_of(handle)):
         number = None
     parts = (scan.table.connectorId, str(handle["schemaName"]), spelled(table, str(inner["tableName"])))
@@ -54,9 +56,9 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
         return found
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
-    estimate = _decoded(found, scan, decoded)
-    direct, only = _is_direct(found), bool(times_of(table) or unknown_to_spark(table))
     snapshot, leaves = _snapshot(found, scan), leaf_ids(found.columns)
+    estimate = None if snapshot is None else _decoded(found, snapshot, leaves, decoded)
+    direct, only = _is_direct(found), bool(times_of(table) or unknown_to_spark(table))
     held, page = (0, 0) if snapshot is None else decoded.held_by_reader(found.table, snapshot, leaves)
     files = len(found.files)
     strange = next((f"{c.name} of type variant" for c in found.columns if c.holds_variant), "")
@@ -72,17 +74,16 @@ def _is_direct(found: Scan) -> bool:
     return plain and all(is_local(c.data.path) and all(d.is_position_delete for d in c.deletes) for c in found.files)
 
 
-def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | None:
+def _decoded(found: Scan, snapshot: Snapshot, leaves: Collection[int], decoded: DecodedSizes) -> int | None:
     """Of the share of the snapshot's rows that is read."""
-    snapshot = _snapshot(found, scan)
-    size = None if snapshot is None else decoded.of(found.table, snapshot, leaf_ids(found.columns))
-    total = 0 if snapshot is None else count(snapshot, "total-records")
+    size = decoded.of(found.table, snapshot, leaves)
+    total = count(snapshot, "total-records")
     return size if size is None or not total else size * found.rows // max(total, found.rows)
 
 
 def _snapshot(found: Scan, scan: TableScanNode) -> Snapshot | None:
     snapshot_id = scan.table.connectorHandle["icebergTableName"].get("snapshotId")
-    return None if snapshot_id is None else found.table.snapshot_by_id(int(snapshot_id))
+    return known_snapshot(found.table, None if snapshot_id is None else int(snapshot_id))
 
 
 def _name(handle: dict[str, Any]) -> str:

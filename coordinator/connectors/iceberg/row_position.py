@@ -28,6 +28,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
+from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.connectors.iceberg.types import PLAIN_TYPES
@@ -185,4 +186,4 @@ def _constants(table: Table) -> frozenset[int]:
 
 
 def _snapshot(table: Table, snapshot_id: int | None) -> Snapshot | None:
-    return None if snapshot_id is None else table.snapshot_by_id(int(snapshot_id))
+    return known_snapshot(table, None if snapshot_id is None else int(snapshot_id))

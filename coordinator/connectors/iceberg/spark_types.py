@@ -9,11 +9,16 @@ from pyiceberg.table import Table
 from pyiceberg.types import IcebergType, TimestampNanoType, TimestamptzNanoType, TimeType
 
 from coordinator.connectors.iceberg.opaque_types import is_opaque, is_variant, within
+from coordinator.connectors.iceberg.per_schema import per_schema
 
 
 def times_of(table: Table) -> tuple[str, ...]:
     """The dotted names of columns of type time, also inside arrays, maps and rows."""
-    schema = table.schema()
+    return _times_of(table.schema())
+
+
+@per_schema
+def _times_of(schema: Schema) -> tuple[str, ...]:
     if not _holds(schema, _is_time):  # as in most tables
         return ()
     numbers = sorted(n for n, field in index_by_id(schema).items() if _is_time(field.field_type))
@@ -22,7 +27,11 @@ def times_of(table: Table) -> tuple[str, ...]:
 
 def unknown_to_spark(table: Table) -> str:
     """The columns beside those of type time for which Spark does not load the table, with their types; or nothing."""
-    schema = table.schema()
+    return _unknown_to_spark(table.schema())
+
+
+@per_schema
+def _unknown_to_spark(schema: Schema) -> str:
     if not _holds(schema, is_unknown):
         return ""
     found = (

@@ -42,21 +42,25 @@ _MAKE: Mapping[str, Any] = {
     "null": IsNull, "not null": NotNull, "in": In,
 }  # fmt: skip
 """Whose types do not tell that a column's name is taken for the column."""
-_COMPARED_VALUES = 200
+COMPARED_VALUES = 200
 """Source: PyIceberg's IN_PREDICATE_LIMIT."""
 
 
+def domains_of(layout: Layout) -> Sequence[Mapping[str, Any]]:
+    """What ``push_predicate_into_table_layout`` wrote: a column, by name, and the domain of its values."""
+    return ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+
+
 def predicate_of(layout: Layout, schema: Schema) -> BooleanExpression:
-    """What ``push_predicate_into_table_layout`` wrote; domains that the table's types cannot hold let all through."""
-    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
-    terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
+    """A layout's domains; those that the table's types cannot hold let all through."""
+    terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in domains_of(layout)]
     everything: BooleanExpression = AlwaysTrue()
     return reduce(_and, terms, everything)
 
 
 def ranges_of(layout: Layout, schema: Schema) -> Ranges:
     """The same for the kernels, by field id: of integers, dates and texts, where NULL is not wanted."""
-    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+    entries = domains_of(layout)
     numbers = {field.name: field.field_id for field in schema.fields}
     found = {}
     for entry in entries:
@@ -73,8 +77,10 @@ def path_filter(layout: Layout, schema: Schema) -> Callable[[str], bool]:
 
     A column of the table's own of such a name is not meant.
     """
+    entries = [entry for entry in domains_of(layout) if entry["column"] in PATHS]
+    if not entries:
+        return lambda _path: True
     paths = set(PATHS) - {field.name.lower() for field in schema.fields}
-    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     wanted: list[list[tuple[str | None, str | None]]] = []
     for entry in entries:
         values = entry["domain"]["values"]
@@ -123,7 +129,7 @@ def _of_values(name: str, ranges: Sequence[_Range]) -> list[BooleanExpression]:
         return [_of_range(name, each) for each in ranges]
     found = [(_bound(each["low"]), each["low"]) for each in ranges]
     listed: BooleanExpression = _MAKE["in"](name, [value for value, _ in found])
-    if len(found) <= _COMPARED_VALUES:
+    if len(found) <= COMPARED_VALUES:
         return [listed]
     ordered = sorted(found, key=itemgetter(0))
     return [_and(listed, _and(_made(">=", name, ordered[0][1]), _made("<=", name, ordered[-1][1])))]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.filters import filter_of
 from coordinator.connectors.iceberg.handles import schema_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
 from coordinator.connectors.iceberg.rewrite.planning.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
-from coordinator.connectors.iceberg.scans.domains import path_filter, predicate_of, ranges_of
+from coordinator.connectors.iceberg.scans.domains import Layout, ranges_of
+from coordinator.connectors.iceberg.scans.needed_files import needed_files
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.snapshots.known import known_snapshot, newest_snapshot
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.lineage import FILE, SEQUENCE
 from coordinator.kernels.row_groups_needed import Ranges
@@ -39,7 +41,13 @@ class Scan:
     table: Table
     columns: tuple[ScanColumn, ...]
     files: tuple[Candidate, ...]
-    ranges: Ranges = field(default_factory=dict)
+    layout: Layout
+    schema: Schema
+
+    @property
+    def ranges(self) -> Ranges:
+        """What the kernels leave row groups out by."""
+        return ranges_of(self.layout, self.schema)
 
     @property
     def size_bytes(self) -> int:
@@ -64,17 +72,15 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
         return wanted
     files: tuple[Candidate, ...] | str = ()
     if inner.get("snapshotId") is not None:
-        snapshot = table.snapshot_by_id(int(inner["snapshotId"]))
+        snapshot = known_snapshot(table, int(inner["snapshotId"]))
         if snapshot is None:
             return "its snapshot is gone"
         files = known.of(table, snapshot)
-    elif table.current_snapshot() is not None:
+    elif newest_snapshot(table) is not None:
         return "it was empty when the query was planned"
     if isinstance(files, str):
         return files
-    may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
-    of_path = path_filter(handle.connectorTableLayout, schema)
-    chosen = tuple(each for each in files if of_path(each.data.path) and may_match(each.data))
+    chosen = needed_files(files, handle.connectorTableLayout, schema, table.specs)
     if (other := _other_format(chosen)) is not None:
         return other
     if not wanted and any(candidate.deletes for candidate in chosen):
@@ -82,7 +88,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
         if counted is None:
             return "none of its columns can be read here"
         wanted = [counted]
-    return Scan(table, tuple(wanted), chosen, ranges_of(handle.connectorTableLayout, schema))
+    return Scan(table, tuple(wanted), chosen, handle.connectorTableLayout, schema)
 
 
 def _sizes(files: Sequence[Candidate]) -> Mapping[int, int]:

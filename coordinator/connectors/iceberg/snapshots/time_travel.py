@@ -8,6 +8,7 @@ from typing import assert_never
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.snapshots.known import known_snapshot, newest_snapshot
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.connector import Before, Version
 
@@ -20,7 +21,7 @@ def snapshot_of(table: Table, version: Version | None) -> Snapshot | None:
         return _before(table, version.value)
     match version:
         case None:
-            return table.current_snapshot()
+            return newest_snapshot(table)
         case datetime():
             return _at(table, _milliseconds(version))
         case int():
@@ -55,7 +56,7 @@ def _at(table: Table, milliseconds: int) -> Snapshot:
 
 
 def _by_id(table: Table, snapshot_id: int) -> Snapshot:
-    found = table.snapshot_by_id(snapshot_id)
+    found = known_snapshot(table, snapshot_id)
     if found is None:
         message = f"Iceberg snapshot ID does not exists: {snapshot_id}"
         raise ProcessionError(ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID, message)

@@ -29,6 +29,7 @@ from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
+from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from shared.plan.nodes import TableScanNode
 from shared.spi.table_statistics import ValueRange
 
@@ -55,7 +56,7 @@ class ColumnRanges:
         if inner is None or inner.get("tableType", "DATA") != "DATA" or inner.get("snapshotId") is None:
             return {}
         table = self._catalog.load(str(handle["schemaName"]), str(inner["tableName"]))
-        snapshot = None if table is None else table.snapshot_by_id(int(inner["snapshotId"]))
+        snapshot = None if table is None else known_snapshot(table, int(inner["snapshotId"]))
         if table is None or snapshot is None:
             return {}
         schema = schema_of(handle)
