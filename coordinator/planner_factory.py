@@ -86,8 +86,8 @@ class _Planner:
         try:
             with acting_for(session), collecting(calls, "plan"):
                 # A pre-check is no query: it has no id, and nobody is told of it.
-                told = self._facts and bool(session.query_id)
-                planned = plan_statement(text, session, self._catalogs, self._checkers, facts=told)
+                recorded = self._facts and bool(session.query_id)
+                planned = plan_statement(text, session, self._catalogs, self._checkers, facts=recorded)
         except ProcessionError as error:
             error.calls = () if calls is None else calls.calls
             raise

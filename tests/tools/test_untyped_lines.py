@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-MOST = 486
+MOST = 488
 NONE_IN = ("coordinator/sql", "coordinator/analyzer/scope.py", "coordinator/planning")
 _ROOT = Path(__file__).parents[2]
 _ANY = re.compile(r"(?<![\w`'\"])Any\b(?!\w)")
