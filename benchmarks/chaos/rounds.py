@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from benchmarks.chaos.harm import Harm, do
 from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
 from benchmarks.chaos.sending import BULK, FIRST_SENT, send
-from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
+from benchmarks.chaos.steps import CHANGES, ON_SPARK, STEPS, Place, place_of, wait_for
 from benchmarks.chaos.store import Store
 from benchmarks.chaos.tables import FILES, Lake, leave_history, leave_strays, make_table, misread
 from benchmarks.chaos.writers import SparkWriter, appending
@@ -51,6 +51,8 @@ OPERATIONS = {
     "late": "SELECT id, text FROM {t} ORDER BY id % 9973, id LIMIT 100",
     "late scan": "SELECT id, text FROM {t} ORDER BY id % 9973, id LIMIT 60000",
 }
+OPERATIONS |= {name + ON_SPARK: OPERATIONS[name] for name in CHANGES}
+"""Small changes of rows need no Spark, unless the session asks for it."""
 CALLS = frozenset({"rewrite", "sort", "partial progress", "expire", "orphans"})
 LATE = frozenset({"late", "late scan"})
 """Reads that fetch ``text`` in a second pass: of few rows the coordinator, of many Spark's executors."""
@@ -76,6 +78,17 @@ class Round:
     rows: int = 60_000
     step: str = ""
     deletes: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The operation, whoever carries it out."""
+        return self.operation.removesuffix(ON_SPARK)
+
+    @property
+    def session(self) -> str:
+        if self.operation in LATE:
+            return _IN_TWO_PASSES
+        return "engine=SPARK" if self.operation.endswith(ON_SPARK) else ""
 
     @property
     def of_the_store(self) -> bool:
@@ -144,7 +157,7 @@ def _harmed(stage: Stage, this: Round, place: Place) -> tuple[Answer, str, bool]
     """The operation's answer, what was done meanwhile, and whether that was at the step."""
     answers: list[Answer] = []
     over = threading.Event()
-    client = StatementClient(stage.service.url, "db", _IN_TWO_PASSES if this.operation in LATE else "", limit=240)
+    client = StatementClient(stage.service.url, "db", this.session, limit=240)
     sql = OPERATIONS[this.operation].format(c=place.catalog, t=f"{place.catalog}.db.{place.table.name()[-1]}")
     if this.operation in CALLS:
         sql = OPERATIONS[this.operation].format(c=place.catalog, t=place.table.name()[-1])
@@ -190,11 +203,11 @@ def _enter(ledger: Ledger, this: Round, answer: Answer) -> None:
     if this.operation == "bulk":
         ids = range(FIRST_SENT, FIRST_SENT + FILES * this.rows)
         ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
-    if this.operation in {"delete", "replace"}:
+    if this.kind in {"delete", "replace"}:
         ledger.drop({row for row in range(FILES * this.rows) if row % 5 == 0}, sure=answer.error is None)
-    if this.operation not in ADDED:
+    if this.kind not in ADDED:
         return
-    first = ADDED[this.operation]
+    first = ADDED[this.kind]
     ids = {row + first for row in range(FILES * this.rows) if row not in ledger.removed}
     ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
     for row in tuple(ledger.removed):

@@ -17,12 +17,15 @@ from tests.e2e.service import Service
 _LOOK_SECONDS = 0.003
 _PATIENCE_SECONDS = 60.0
 REWRITE_STEPS = ("begun", "writing", "committing", "manifests", "landed")
+CHANGES, ON_SPARK = ("merge", "update", "delete"), " on spark"
+"""Operations that are there twice."""
 STEPS: Mapping[str, tuple[str, ...]] = {
     "rewrite": REWRITE_STEPS,
     "sort": REWRITE_STEPS,
     "partial progress": REWRITE_STEPS,
     **dict.fromkeys(
-        ("insert", "merge", "update", "delete", "replace", "bulk"), ("recorded", "writing", "manifests", "landed")
+        ("insert", *CHANGES, *(name + ON_SPARK for name in CHANGES), "replace", "bulk"),
+        ("recorded", "writing", "manifests", "landed"),
     ),
     "few": ("recorded", "writing", "landed"),
     "ctas": ("unfinished", "filled"),

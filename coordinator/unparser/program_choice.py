@@ -183,10 +183,16 @@ def hours_on_date(node: Call, types: list[Type]) -> bool:
     return not isinstance(interval, Constant) or bool((value_of(interval) or _DAY) % _DAY)
 
 
+def _holds_map(type_: Type) -> bool:
+    return type_.base == "map" or any(map(_holds_map, type_.arguments))
+
+
 def operator_in_python(operator: str, types: list[Type], dialect: str) -> bool:
     """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
     if operator in COMPARISON or operator == "between":
         return types[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
+    if operator == "is_distinct_from":
+        return dialect == "spark" and any(map(_holds_map, types))  # which Spark compares with nothing
     if operator == "subscript" and types[0].base == "map":
         return types[0].arguments[0].base not in ("varchar", "boolean", *INTEGERS)
     clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in types)

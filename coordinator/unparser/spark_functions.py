@@ -82,9 +82,11 @@ _LOWER = _each_letter("lower", "CASE WHEN procession_x = '\u0130' THEN 'i' ELSE 
 
 
 def _extreme(function: str) -> Build:
-    """greatest and least: NULL as soon as one argument is."""
+    """greatest and least: NULL as soon as one argument is. Spark's take no single one."""
 
     def build(*values: exp.Expr) -> exp.Expr:
+        if len(values) == 1:
+            return values[0]
         return case([(is_null(v), exp.Null()) for v in values], call(function, *(v.copy() for v in values)))
 
     return build
