@@ -72,8 +72,7 @@ def write_work(
         return WriteRows(replace(planned.write, before="MERGE INTO", after=after), inputs)
     before = "INSERT OVERWRITE" if refresh is not None and refresh.how == "whole" else "INSERT INTO"
     write = replace(planned.write, before=before, after=f"({columns}) {sql}")
-    few = own and limits.engine != "spark" and _is_small(writer.source)
-    return WriteRows(write, inputs, _few_rows(writer, relation_of, limits) if few else None)
+    return WriteRows(write, inputs, _few_rows(writer, relation_of, limits) if own else None)
 
 
 def _may_be_own(writer: TableWriterNode, relation_of: RelationOf) -> bool:
@@ -92,11 +91,17 @@ def _own_rows(write: TableWrite, writer: TableWriterNode, relation_of: RelationO
 def _few_rows(
     writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits
 ) -> tuple[ReturnRows | RunLocally | RunOnSpark | SelectRows, tuple[Column, ...]] | None:
-    """None where a value cannot be told before Spark is asked, which has dates that Python has not."""
-    try:
-        return _query(writer, relation_of, limits)
-    except ProcessionError:
+    """The query beside Spark's statement, of VALUES or where the embedded engine answers it; None for Spark's alone."""
+    if limits.engine == "spark":
         return None
+    try:
+        work, columns = _query(writer, relation_of, limits)
+    except ProcessionError:
+        return None  # a value that cannot be told before Spark is asked, which has dates that Python has not
+    if _is_small(writer.source):
+        return work, columns
+    # What is too much for the engine is Spark's as a whole: it would read the rows, and the coordinator write them.
+    return (replace(work, otherwise=None), columns) if isinstance(work, RunLocally) else None
 
 
 def _query(

@@ -225,6 +225,8 @@ COLUMNS = """id bigint, name varchar, moment timestamp, instant timestamp with t
     key uuid, bytes varbinary, ratio real, x double, flag boolean, small smallint, list array(varchar),
     named map(varchar, timestamp), nested row(d decimal(3,2), name varchar)"""
 
+COLUMNS_ONLY = "name, moment, instant, day, price, key, bytes, ratio, x, flag, small, list, named, nested"
+
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
 def test_few_rows_are_as_spark_writes_them(service: Service, version: str) -> None:
@@ -257,6 +259,11 @@ def test_few_rows_need_no_spark(tmp_path: Path) -> None:
         assert service.execute("INSERT INTO iceberg.db.t VALUES (1, 'a'), (2, 'b')") == [[2]]
         assert service.execute("INSERT INTO iceberg.db.t (id) VALUES 3") == [[1]]
         assert service.execute("CREATE TABLE iceberg.db.made AS SELECT * FROM (VALUES (1, 'x')) v (a, b)") == [[1]]
+        newest = "CREATE TABLE iceberg.db.newest WITH (format_version = '3') AS SELECT * FROM iceberg.db.t WHERE id < 3"
+        assert service.execute(newest) == [[2]]
+        assert service.execute("INSERT INTO iceberg.db.newest SELECT id + 10, name FROM iceberg.db.newest") == [[2]]
+        ids = service.execute("SELECT id, _row_id IS NOT NULL FROM iceberg.db.newest ORDER BY id")
+        assert ids == [[1, True], [2, True], [11, True], [12, True]]
         null = failure(service, "INSERT INTO iceberg.db.t VALUES (4, 'd'), (NULL, 'x')")
         assert null == "CONSTRAINT_VIOLATION: NULL value not allowed for NOT NULL column: id"
         assert service.execute("SELECT count(*), count(name), sum(id) FROM iceberg.db.t") == [[3, 2, 6]]
@@ -271,6 +278,27 @@ def test_few_rows_need_no_spark(tmp_path: Path) -> None:
         assert service.get("/v1/status")["spark"]["state"] == "NOT_STARTED"
     finally:
         service.stop()
+
+
+def test_queries_with_few_rows_are_as_spark_writes_them(service: Service) -> None:
+    service.lake().create_namespace_if_not_exists("db")
+    written = {}
+    for engine in ("AUTO", "SPARK"):
+        name, asked = f"iceberg.db.own_query_{engine.lower()}", {"engine": engine}
+        query = f"SELECT id + n, {COLUMNS_ONLY} FROM (VALUES {PLAIN}) v (id, {COLUMNS_ONLY}), iceberg.db.own_numbers"
+        if engine == "AUTO":
+            service.execute("CREATE TABLE iceberg.db.own_numbers AS SELECT * FROM (VALUES 10, 20, 30) v (n)")
+            service.execute(f"CREATE TABLE iceberg.db.own_query_auto ({COLUMNS})")
+            service.execute("CREATE TABLE iceberg.db.own_query_spark (LIKE iceberg.db.own_query_auto)")
+        assert service.execute(f"INSERT INTO {name} {query}", session_properties=asked) == [[6]]
+        made = f"CREATE TABLE {name}_made AS SELECT * FROM {name} WHERE id < 30"
+        assert service.execute(made, session_properties=asked) == [[4]]
+        written[engine] = [service.execute(f"SELECT * FROM {each} ORDER BY id") for each in (name, f"{name}_made")]
+        for each in (name, f"{name}_made"):
+            head = service.lake().load_table(each.removeprefix("iceberg.")).current_snapshot()
+            assert head is not None and head.summary is not None
+            assert head.summary["engine-name"] == ("procession" if engine == "AUTO" else "spark")
+    assert repr(written["AUTO"]) == repr(written["SPARK"])
 
 
 def test_some_tables_are_left_to_spark(service: Service) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.tables import own_changes
+from coordinator.connectors.iceberg.tables.row_room import RowRoom
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import LeftToEngineError, TableWrite, WriteContext, WriteKind
 from tests.iceberg.test_own_changes import BEFORE, deleted, ids, updated
@@ -81,11 +82,17 @@ def test_sorted_tables_lose_rows_here_and_get_them_from_spark(lake: Any) -> None
         change(lake, "UPDATE", updated(lake, 6))
 
 
-@pytest.mark.parametrize("limit", ["_FEW_ROWS", "_FEW_BYTES"])
+@pytest.mark.parametrize("limit", ["rows that go", "bytes that come", "files"])
 def test_many_rows_are_left_to_spark_and_leave_nothing(lake: Any, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     make(lake, MERGED)
     before = files(lake)
-    monkeypatch.setattr(own_changes, limit, 1)
+    match limit:
+        case "rows that go":
+            monkeypatch.setattr(own_changes, "_FEW_ROWS", 1)
+        case "bytes that come":
+            lake.connector.tables_of.row_room = RowRoom(most_of_one=10)
+        case "files":
+            monkeypatch.setattr(own_changes, "FEW_FILES", 0)
     with pytest.raises(AskedOfSparkError):
         change(lake, "UPDATE", [*updated(lake, 5), *updated(lake, 6, 7)])
     until(lambda: files(lake) == before)
@@ -94,7 +101,7 @@ def test_many_rows_are_left_to_spark_and_leave_nothing(lake: Any, monkeypatch: p
 
 def test_tables_of_many_files_are_left_to_spark(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     make(lake, MERGED)
-    monkeypatch.setattr(own_changes, "_FEW_FILES", 2)
+    monkeypatch.setattr(own_changes, "_LISTED_FILES", 2)
     assert change(lake, "DELETE", deleted(lake, 5)) == 1
     with pytest.raises(AskedOfSparkError):
         change(lake, "DELETE", deleted(lake, 6))

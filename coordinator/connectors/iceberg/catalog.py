@@ -44,6 +44,7 @@ from coordinator.connectors.iceberg.tables.open_commits import OpenCommits
 from coordinator.connectors.iceberg.tables.open_drops import OpenDrops
 from coordinator.connectors.iceberg.tables.open_expiries import OpenExpiries
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
+from coordinator.connectors.iceberg.tables.row_room import RowRoom
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from coordinator.connectors.iceberg.tables.work_records import WorkPlace
 from coordinator.connectors.iceberg.traced_services import traced_catalog
@@ -75,6 +76,7 @@ class TableCatalog:
         self.open_drops = OpenDrops(self.work)
         quiet = settings.unfinished_quiet_time
         self.late_writes = LateWrites(self.open_writes, quiet, self.open, self.file_io, UNFINISHED, self.background)
+        self.row_room = RowRoom()
         self.first_looks: dict[str, float] = {}
         """When calls that were taken over were first looked at, by this machine's clock."""
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
-from pyiceberg.table.update import UpgradeFormatVersionUpdate, _apply_table_update, _TableMetadataUpdateContext
 
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.snapshots.format_version import NEWEST, upgraded
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 from shared.spi.procedure_arguments import Declared, declared_arguments
-
-_NEWEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,32 +39,13 @@ DECLARATION = ProcedureDeclaration(
 def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for a lower version and for one that does not exist."""
     version: int = call.arguments.format_version
-    if not 1 <= version <= _NEWEST:
-        message = f"Cannot upgrade table to unsupported format version: v{version} (supported: v{_NEWEST})"
+    if not 1 <= version <= NEWEST:
+        message = f"Cannot upgrade table to unsupported format version: v{version} (supported: v{NEWEST})"
         raise ArgumentError("format_version", message)
     return [commit_change(call.catalog, call.schema, call.table, lambda table: _upgraded(table, version))]
 
 
 def _upgraded(table: Table, version: int) -> Change[tuple[int, int]]:
-    previous = _checked(table, version)
-    if previous == version:
-        return Change((previous, version))
-    kind = UpgradeFormatVersionUpdate if version < _NEWEST else UpgradeToThree
-    update = kind.model_validate({"format-version": version})
-    return Change((previous, version), (update,))
-
-
-def _checked(table: Table, version: int) -> int:
     if version < table.format_version:
         raise ArgumentError("format_version", f"Cannot downgrade v{table.format_version} table to v{version}")
-    return int(table.format_version)
-
-
-class UpgradeToThree(UpgradeFormatVersionUpdate):
-    """To version 3, which PyIceberg knows and does not upgrade to: row ids count from 0 on."""
-
-
-@_apply_table_update.register(UpgradeToThree)
-def _(update: UpgradeToThree, base_metadata: TableMetadata, context: _TableMetadataUpdateContext) -> TableMetadata:
-    context.add_update(update)
-    return TableMetadataV3.model_construct(**{**dict(base_metadata), "format_version": 3, "next_row_id": 0})
+    return upgraded(table, version)

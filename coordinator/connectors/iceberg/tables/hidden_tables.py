@@ -8,9 +8,10 @@ from pyiceberg.exceptions import TableAlreadyExistsError
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.snapshots.format_version import NEWEST, upgraded
+from coordinator.connectors.iceberg.snapshots.metadata_changes import commit_change
 from coordinator.connectors.iceberg.tables.creation import NewTable, already_exists
 from coordinator.connectors.iceberg.tables.dropping import drop_table
-from coordinator.connectors.iceberg.tables.spark_ddl import property_step
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.tables.variant_columns import add_statement
 from shared.errors import ErrorCode, ProcessionError
@@ -25,8 +26,8 @@ def unfinished_name(context: ProcedureContext) -> str:
 
 def upgrade(catalog: TableCatalog, schema: str, name: str, new: NewTable, run: Callable[[str], object]) -> None:
     """Version 2 to 3, where the new table is to have it and has not yet, and the columns that only 3 has."""
-    if new.version == 3 and catalog.open(schema, name).format_version < new.version:
-        run(property_step(catalog.settings.catalog, schema, name, {"format-version": "3"}))
+    if new.version == NEWEST:
+        commit_change(catalog, schema, name, lambda table: upgraded(table, NEWEST))
     if new.later:
         run(add_statement(catalog.settings.catalog, schema, name, new.later))
 

@@ -39,6 +39,7 @@ from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.own_rows import (
+    FEW_FILES,
     Place,
     asks_for_spark,
     check_format,
@@ -60,10 +61,9 @@ _DELETED = 2
 """The number of DELETE among the operations of a merge row; 1 is INSERT, 3 UPDATE."""
 _MOST_ROWS = 50_000_000
 """That one statement takes out: 8 bytes each in this process."""
-_FEW_FILES = 10_000
+_LISTED_FILES = 10_000
 _FEW_ROWS = 1_000_000
-_FEW_BYTES = 64 << 20
-"""Of rows that come, in memory: beyond these Spark's workers are faster, where it can do it."""
+"""That go: beyond these Spark's workers are faster, where it can do it."""
 _MADE_UP = frozenset({"_file", "_pos", "_row_id"})
 _SIDE_BY_SIDE = 8
 _LOG = logging.getLogger(__name__)
@@ -80,7 +80,6 @@ class _Changed:
     positions: dict[str, list[Positions]] = field(default_factory=dict)
     gone: int = 0
     rows: int = 0
-    size: int = 0
 
     def new_rows(self, batches: Iterator[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
         """What is to be written of each batch, its last ``width`` columns; the others are taken note of."""
@@ -90,20 +89,14 @@ class _Changed:
             if self.kind == "DELETE":
                 continue
             kept = batch.filter(pc.not_equal(batch.column(2), _DELETED)) if self.kind == "MERGE" else batch
-            new = kept.select(list(range(batch.num_columns - width, batch.num_columns)))
-            self.size += new.nbytes
-            self._check_few()
-            yield new
-
-    def _check_few(self) -> None:
-        if self.few and (self.gone > _FEW_ROWS or self.size > _FEW_BYTES):
-            message = f"{self.gone} rows and {self.size} bytes of new ones so far"
-            raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
+            yield kept.select(list(range(batch.num_columns - width, batch.num_columns)))
 
     def _note(self, batch: pa.RecordBatch) -> None:
         there = batch.select([0, 1]).filter(pc.is_valid(batch.column(0)))
         self.gone += there.num_rows
-        self._check_few()
+        if self.few and self.gone > _FEW_ROWS:
+            message = f"{self.gone} rows and more go, of at most {_FEW_ROWS}"
+            raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
         if self.gone > _MOST_ROWS:
             message = f"More than {_MOST_ROWS} rows of one statement go, which the coordinator would keep in memory"
             raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
@@ -158,7 +151,7 @@ def _few_files(place: Place) -> bool:
     """Whether it takes no time to go through the manifests of all of them."""
     head = place.table.snapshot_by_name(place.branch or MAIN_BRANCH)
     totals = {} if head is None or head.summary is None else head.summary.additional_properties
-    return sum(number_or(totals.get(f"total-{kind}-files"), 0) for kind in ("data", "delete")) <= _FEW_FILES
+    return sum(number_or(totals.get(f"total-{kind}-files"), 0) for kind in ("data", "delete")) <= _LISTED_FILES
 
 
 def _own_names(table: Table) -> list[str]:
@@ -183,7 +176,10 @@ def _change(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOf
         batches = (cast(pa.RecordBatch, batch) for batch in rows())
         width = len(table.schema().fields) + _has_lineage(table)
         new = changed.new_rows(batches, width)
-        files = list(written_files(table, new, write_id, context, lineage=_has_lineage(table)))
+        if write.after:
+            new = catalog.row_room.limited(new)
+        most = FEW_FILES if write.after else None
+        files = list(written_files(table, new, write_id, context, lineage=_has_lineage(table), most_files=most))
         context.procedure.check_cancelled()
         places = changed.by_file()
         if changed.rows:

@@ -13,7 +13,7 @@ from typing import cast
 
 import pyarrow as pa
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
+from pyiceberg.io.pyarrow import _dataframe_to_data_files, _get_field_from_arrow_table, schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table, Transaction
@@ -41,6 +41,8 @@ from shared.spi.table_writes import LeftToEngineError, RowsOfQuery, TableWrite, 
 _PART_BYTES = 64 << 20
 """Of rows in memory: each part becomes a file a partition, or several by the table's target size."""
 _PARQUET = "parquet"
+FEW_FILES = 100
+"""Of one statement, beyond which Spark's workers are faster, where it can write them."""
 _SMALLEST = 1 << 16
 """Bytes of files that a table may ask for: of smaller ones a statement would make any number."""
 _OF_SPARK = ("write.location-provider.", "write.parquet.bloom-filter-", "encryption.")
@@ -106,8 +108,10 @@ def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQ
         catalog.late_writes.recorded(open_write(write_id, write.schema, table), outcome.is_settled),
         mapped(f"{write.schema}.{write.table}"),
     ):
-        batches = (cast(pa.RecordBatch, batch) for batch in rows())
-        files = list(written_files(table, batches, write_id, context))
+        batches: Iterator[pa.RecordBatch] = (cast(pa.RecordBatch, batch) for batch in rows())
+        if write.after:
+            batches = catalog.row_room.limited(batches)
+        files = list(written_files(table, batches, write_id, context, most_files=FEW_FILES if write.after else None))
         context.procedure.check_cancelled()
         if files:
             _commit(place, files, context.query_id, outcome)
@@ -131,17 +135,28 @@ def _target_size(table: Table) -> int:
 
 
 def written_files(
-    table: Table, rows: Iterable[pa.RecordBatch], write_id: str, context: WriteContext, *, lineage: bool = False
+    table: Table,
+    rows: Iterable[pa.RecordBatch],
+    write_id: str,
+    context: WriteContext,
+    *,
+    lineage: bool = False,
+    most_files: int | None = None,
 ) -> Iterator[DataFile]:
     """The files of rows, whose columns are those of the table; ``lineage``: behind the row id that each keeps.
 
-    Raises ProcessionError for values that are not written here.
+    Raises ProcessionError for values that are not written here, and for more files than ``most_files``.
     """
+    written = 0
     numbers = itertools.count()
     metadata = _with_row_ids(table.metadata) if lineage else table.metadata
     try:
         schema = schema_to_pyarrow(metadata.schema(), include_field_ids=False)
         for part in _parts(rows, schema):
+            written += _partitions(metadata, part) if most_files is not None else 0
+            if most_files is not None and written > most_files:  # before any of them is written
+                message = f"Rows of table {'.'.join(table.name())} go into more than {most_files} files"
+                raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
             for file in _dataframe_to_data_files(metadata, part, table.io, uuid.UUID(write_id), numbers):
                 context.procedure.check_cancelled()  # those that other threads still write are looked for later
                 file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
@@ -149,6 +164,17 @@ def written_files(
     except _NOT_WRITTEN as error:
         message = f"Rows of table {'.'.join(table.name())} cannot be written: {error}"
         raise LeftToEngineError(ErrorCode.NOT_SUPPORTED, message) from error
+
+
+def _partitions(metadata: TableMetadata, part: pa.Table) -> int:
+    """How many partitions its rows go into."""
+    schema, spec = metadata.schema(), metadata.spec()
+    keys = {}
+    for each in spec.fields:
+        column = _get_field_from_arrow_table(part, str(schema.find_column_name(each.source_id)))
+        made = each.transform.pyarrow_transform(schema.find_field(each.source_id).field_type)
+        keys[str(each.field_id)] = made(column)
+    return int(pa.table(keys).group_by(list(keys)).aggregate([]).num_rows) if keys else 1
 
 
 def _with_row_ids(metadata: TableMetadata) -> TableMetadata:

@@ -144,6 +144,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
         if write.after:
             check_types(table, write)
         upgrade(catalog, write.schema, name, new, context.run)
+        table = catalog.open(write.schema, name)  # of the version that it has now
         if not write.no_rows:
             # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
             own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()

@@ -1,0 +1,31 @@
+"""Room for rows in memory, of one statement and of all."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from coordinator.connectors.iceberg.tables.row_room import RowRoom
+from shared.spi.table_writes import LeftToEngineError
+
+BATCH = pa.record_batch({"n": pa.array(range(1000), pa.int64())})
+
+
+def test_rows_pass_while_they_are_few_and_their_room_comes_back() -> None:
+    room = RowRoom(most_bytes=3 * BATCH.nbytes, most_of_one=2 * BATCH.nbytes)
+    for _ in range(10):
+        assert sum(batch.num_rows for batch in room.limited([BATCH, BATCH])) == 2000
+    passed = []
+    with pytest.raises(LeftToEngineError, match=f"{3 * BATCH.nbytes} bytes of rows and more"):
+        passed.extend(room.limited([BATCH] * 3))
+    assert sum(batch.num_rows for batch in room.limited([BATCH, BATCH])) == 2000
+
+
+def test_all_statements_share_the_room() -> None:
+    room = RowRoom(most_bytes=3 * BATCH.nbytes, most_of_one=2 * BATCH.nbytes)
+    first, second = room.limited([BATCH, BATCH]), room.limited([BATCH, BATCH])
+    assert [next(first), next(first), next(second)] == [BATCH] * 3
+    with pytest.raises(LeftToEngineError, match="of all statements"):
+        next(second)
+    first.close()  # type: ignore[attr-defined]
+    assert len(list(room.limited([BATCH, BATCH]))) == 2
