@@ -257,14 +257,14 @@ def states(service: Service) -> dict[str, list[str]]:
 
 
 def all_writing(service: Service, before: Before, ends: Mapping[str, str | None]) -> list[tuple[threading.Thread, Any]]:
-    """The statements, once each has a file on disk.
+    """The statements, once each has a file of Spark's on disk.
 
     A machine that is so busy that one has run out of its time before is given more of it.
     """
     for seconds in (10, 30, 90):
         limit = {"query_max_execution_time": f"{seconds}s"}
         running = [
-            in_background(service, sql, session_properties=limit if end == TOO_LATE else {})
+            in_background(service, sql, session_properties={"engine": "SPARK", **(limit if end == TOO_LATE else {})})
             for sql, end in ends.items()
         ]
         written = before.all_have_written()

@@ -149,7 +149,7 @@ def test_an_update_outlives_a_compaction_of_its_files(service: Service, run: Cal
     slowly = (
         "UPDATE iceberg.db.outlived SET text = CAST(levenshtein_distance(text, reverse(text)) AS varchar) WHERE id >= 0"
     )
-    thread, outcome = in_background(service, slowly)
+    thread, outcome = in_background(service, slowly, session_properties={"engine": "SPARK"})
     eventually(lambda: data_files(table) != before or bool(outcome), 300)
     assert not outcome
     named = "schema => 'db', table_name => 'outlived', options => MAP(ARRAY['rewrite-all'], ARRAY['true'])"
