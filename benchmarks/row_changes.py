@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and MERGE of few rows through HTTP: by the coordinator, and by a warm Spark (``engine=SPARK``).
+"""Few rows changed, inserted and made through HTTP: by the coordinator, and by a warm Spark (``engine=SPARK``).
 
 By turns. ``python -m benchmarks.row_changes [rounds]`` (10 by default): tables of 1,000,000 rows in eight files, of
 versions 2 and 3, one for each engine. JSON lines of milliseconds, p50 and the slowest; at the end both are equal.
@@ -41,6 +41,12 @@ STATEMENTS: dict[str, Callable[[int], str]] = {
         f"DELETE FROM {{t}} WHERE id BETWEEN {number * 5_000} AND {number * 5_000} + 9"
     ),
     "merge of 100 rows": merged,
+    "insert of 1,000 rows of a query": lambda number: (
+        f"INSERT INTO {{t}} SELECT id + {(number + 10) * ROWS}, kind, name, price FROM {{t}} WHERE id BETWEEN 1 AND 1000"
+    ),
+    "table of 100 groups": lambda number: (
+        f"CREATE TABLE {{t}}_{number} AS SELECT kind, count(*) AS n, sum(price) AS price FROM {{t}} GROUP BY kind"
+    ),
 }
 
 
