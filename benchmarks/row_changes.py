@@ -41,8 +41,8 @@ STATEMENTS: dict[str, Callable[[int], str]] = {
         f"DELETE FROM {{t}} WHERE id BETWEEN {number * 5_000} AND {number * 5_000} + 9"
     ),
     "merge of 100 rows": merged,
-    "insert of 1,000 rows of a query": lambda number: (
-        f"INSERT INTO {{t}} SELECT id + {(number + 10) * ROWS}, kind, name, price FROM {{t}} WHERE id BETWEEN 1 AND 1000"
+    "insert of 100 rows of a query": lambda number: (
+        f"INSERT INTO {{t}} SELECT id + {(number + 10) * ROWS}, kind, name, price FROM {{t}} WHERE id < 101"
     ),
     "table of 100 groups": lambda number: (
         f"CREATE TABLE {{t}}_{number} AS SELECT kind, count(*) AS n, sum(price) AS price FROM {{t}} GROUP BY kind"
