@@ -64,7 +64,7 @@ _MOST_BYTES = 64 << 20
 """Of an answer, which the coordinator reads in one piece while others wait: a second, on a slow machine."""
 _LARGE = 100_000
 """Bytes of a fragment; what is as deep as can be is ten times larger."""
-_GARBAGE_AFTER = 10_000
+_GARBAGE_AFTER = 50_000
 """Objects; a plan has thousands, hardly any in circles, and looking for those after every 700 takes 6 % of planning."""
 
 

@@ -25,6 +25,8 @@ from tests.cluster.test_owner_forwarding import USER, closed_address
 from tests.protocol.conftest import Server
 from tests.protocol.test_authentication import as_, secured
 
+pytestmark = pytest.mark.slow
+
 PAGE = USER | {"Accept": "text/html"}
 
 

@@ -15,6 +15,8 @@ from shared.protocol.internal_authentication import ALGORITHM, BEARER_HEADER, si
 from tests.cluster.conftest import SECRET, Pair, two_servers
 from tests.protocol.test_authentication import as_, secured
 
+pytestmark = pytest.mark.slow
+
 USER = {"X-Presto-User": "tester"}
 
 

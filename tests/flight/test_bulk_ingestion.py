@@ -29,6 +29,8 @@ from tests.flight.test_ipc import sent
 from tests.flight.test_server import CALL, as_, connect, info_of, wait_for
 from tests.protocol.conftest import Answer
 
+pytestmark = pytest.mark.slow
+
 INSERT = 'INSERT INTO "c"."s"."t" ("k", "v") SELECT "k", "v" FROM "$sent_rows"'
 CREATE = 'CREATE TABLE "c"."s"."t" AS SELECT "k", "v" FROM "$sent_rows"'
 REPLACE = CREATE.replace("CREATE TABLE", "CREATE OR REPLACE TABLE")

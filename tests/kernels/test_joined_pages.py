@@ -20,6 +20,8 @@ from coordinator.kernels.schema import arrow_field
 from coordinator.kernels.thrift import read_struct
 from tests.kernels.test_kernels import field, local, write
 
+pytestmark = pytest.mark.slow
+
 POINT = {"type": "struct", "fields": [field(21, "x", "double"), field(22, "y", "decimal(9, 2)")]}
 TAGS = {"type": "list", "element-id": 23, "element": "string", "element-required": False}
 FIELDS = [

@@ -17,6 +17,8 @@ import pytest
 from coordinator.kernels import rewrite
 from tests.kernels.test_kernels import field, local, with_ids, write
 
+pytestmark = pytest.mark.slow
+
 SHAPES = [(1, 0), (4, 4), (9, 2), (10, 2), (12, 2), (15, 2), (18, 0), (18, 18), (19, 2), (38, 10)]
 PLACES = {f"d{precision}_{scale}": (precision, scale) for precision, scale in SHAPES}
 FIELDS = [field(i, name, f"decimal({p}, {s})") for i, (name, (p, s)) in enumerate(PLACES.items(), start=1)]

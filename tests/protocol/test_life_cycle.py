@@ -13,6 +13,8 @@ import pytest
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.resource_groups.specification import global_group
 
+pytestmark = pytest.mark.slow
+
 ONE_SLOT = global_group(hard_concurrency_limit=1, max_queued=10)
 
 

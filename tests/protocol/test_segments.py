@@ -20,6 +20,8 @@ from tests.maven import jar
 from tests.protocol.conftest import Server, running_server
 from tests.protocol.test_authentication import HTTPS, as_, secured
 
+pytestmark = pytest.mark.slow
+
 SPOOLING = DispatchSettings(sweep_interval=0.05, spooling=True, segment_size=512 << 10)
 TRINO = {"X-Trino-User": "tester"}
 
