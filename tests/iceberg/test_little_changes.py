@@ -111,8 +111,9 @@ def test_an_engine_that_gives_up_leaves_it_to_spark_and_errors_are_the_user_s(la
     make(lake, MERGED)
     before = files(lake)
     full = LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, "out of memory")
-    with pytest.raises(AskedOfSparkError):
-        change(lake, "UPDATE", updated(lake, 5), full)
+    for failure in (full, ProcessionError(ErrorCode.ICEBERG_FILESYSTEM_ERROR, "503")):
+        with pytest.raises(AskedOfSparkError):
+            change(lake, "UPDATE", updated(lake, 5), failure)
     with pytest.raises(ProcessionError, match="by zero"):
         change(lake, "UPDATE", updated(lake, 5), ProcessionError(ErrorCode.DIVISION_BY_ZERO, "by zero"))
     until(lambda: files(lake) == before)

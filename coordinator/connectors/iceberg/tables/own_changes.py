@@ -43,6 +43,7 @@ from coordinator.connectors.iceberg.tables.own_rows import (
     Place,
     asks_for_spark,
     check_format,
+    may_leave,
     same_layout,
     snapshot_place,
     suits,
@@ -131,8 +132,8 @@ def change_own(
         return None
     try:
         return _change(catalog, place, write, rows, context)
-    except LeftToEngineError as error:
-        if not write.after:
+    except ProcessionError as error:
+        if not may_leave(write, error):
             raise
         _LOG.info("%s: Spark changes its rows: %s", context.query_id, error.message)
         return None

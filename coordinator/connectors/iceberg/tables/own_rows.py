@@ -23,7 +23,7 @@ from pyiceberg.table.snapshots import Operation
 from pyiceberg.types import LongType, MapType, NestedField
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
-from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
 from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.snapshots.cherry_pick import STAGED
 from coordinator.connectors.iceberg.snapshots.edit_files import Check, EditFiles
@@ -74,12 +74,19 @@ def write_own(catalog: TableCatalog, place: Place, write: TableWrite, rows: Rows
         return False
     try:
         _write(catalog, place, write, rows, context)
-    except LeftToEngineError as error:
-        if not write.after:
+    except ProcessionError as error:
+        if not may_leave(write, error):
             raise
         _LOG.info("%s: Spark writes its rows: %s", context.query_id, error.message)
         return False
     return True
+
+
+def may_leave(write: TableWrite, error: ProcessionError) -> bool:
+    """Whether Spark may do what failed here: what is too much, or met a store that Spark asks for longer."""
+    unknown = isinstance(error, CommitOutcomeUnknownError)
+    failed = error.code is ErrorCode.ICEBERG_FILESYSTEM_ERROR and not unknown
+    return bool(write.after) and (failed or isinstance(error, LeftToEngineError))
 
 
 def suits(table: Table) -> bool:
