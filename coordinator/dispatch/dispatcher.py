@@ -339,7 +339,8 @@ class Dispatcher:
             if query.state.done:
                 return
             if error is not None:
-                if lost_race(planned, error) and query.runs_again < MOST_RACES:
+                engine = None if query.ran_on is None else query.ran_on[0]
+                if lost_race(planned, error, engine) and query.runs_again < MOST_RACES:
                     self._race_again(query, error)
                 else:
                     query.fail(error)
@@ -361,6 +362,7 @@ class Dispatcher:
     def _race_again(self, query: Query, lost: ProcessionError) -> None:
         """Plan a change of rows over the tables as they are now, and run it."""
         query.runs_again += 1
+        query.ran_on = None
         _log.warning("statement runs again", query_id=query.id, reason=lost.message)
 
         async def again() -> None:

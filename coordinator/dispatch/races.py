@@ -12,14 +12,15 @@ MOST_RACES = 3
 """That one statement runs."""
 
 
-def lost_race(planned: PlannedStatement, error: ProcessionError) -> bool:
+def lost_race(planned: PlannedStatement, error: ProcessionError, engine: str | None = None) -> bool:
     """Whether a change of rows met another commit and changed nothing, so that it may be planned anew.
 
-    Spark's own reads their table again by themselves (``iceberg.write-conflict-retries``).
+    Those that Spark ran, by the name of the ``engine``, have read their table again by themselves
+    (``iceberg.write-conflict-retries``).
     """
     work = planned.work
     own = isinstance(work, WriteRows) and work.rows is not None and work.write.kind != "INSERT"
-    return own and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
+    return own and engine != "spark" and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
 
 
 def last_race(planned: PlannedStatement) -> PlannedStatement:

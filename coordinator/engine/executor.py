@@ -336,8 +336,9 @@ class Executor:
                 sql: str, write_id: str | None = None, settings: Mapping[str, str] = MappingProxyType({})
             ) -> list[Mapping[str, object]]:
                 nonlocal inputs
-                if begun:
-                    execution.ran_on("spark", "more than the coordinator writes by itself")
+                if work.rows is not None:
+                    much = "more than the coordinator writes by itself"
+                    execution.ran_on("spark", much if begun else "the table is for Spark to write")
                 if inputs is None:
                     inputs = stack.enter_context(opening)
                 batches = self._spark.write(sql, execution, inputs, write_id, settings)

@@ -30,7 +30,8 @@ def planned(kind: WriteKind = "UPDATE", *, own: bool = True, after: str = "AS x 
     ],
 )
 def test_who_races_again(statement: PlannedStatement, error: ProcessionError, lost: bool) -> None:
-    assert lost_race(statement, error) is lost
+    assert lost_race(statement, error) is lost_race(statement, error, "coordinator") is lost
+    assert not lost_race(statement, error, "spark"), "it has read its table again by itself"
 
 
 def test_the_last_race_is_spark_s_where_it_can() -> None:
