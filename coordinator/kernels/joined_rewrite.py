@@ -73,7 +73,7 @@ def kept_columns(task: WriteTask) -> list[Kept]:
     alone = task.decimals != "integers" or any(is_unordered(leaf.type) for leaf in leaves(task.fields))
     if not plain or alone or len(task.inputs) < 2 or output.codec not in CODECS:
         return []
-    if any(item.groups is not None or item.size > small for item in task.inputs):
+    if any(item.groups is not None or item.deleted or item.size > small for item in task.inputs):
         return []
     first = task.inputs[0]
     with reading(first.path):

@@ -42,8 +42,8 @@ class Input:
     """A data file, or the row groups ``groups[0]`` up to ``groups[1]`` of it.
 
     ``constants`` are values of columns that the file may lack, by field id, as JSON (see ``schema.constant``).
-    ``positions`` and ``equality`` index the task's delete files. ``first_row_id`` and ``sequence`` are what its rows
-    inherit in format version 3.
+    ``positions`` and ``equality`` index the task's delete files; ``deleted`` are further positions that go, as sorted
+    little-endian longs. ``first_row_id`` and ``sequence`` are what its rows inherit in format version 3.
     """
 
     path: str
@@ -54,6 +54,7 @@ class Input:
     equality: list[int] = field(default_factory=list)
     first_row_id: int | None = None
     sequence: int | None = None
+    deleted: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

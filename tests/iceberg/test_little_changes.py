@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
-from coordinator.connectors.iceberg.tables import own_changes
+from coordinator.connectors.iceberg.tables import changed_rows, own_changes
 from coordinator.connectors.iceberg.tables.row_room import RowRoom
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import LeftToEngineError, TableWrite, WriteContext, WriteKind
@@ -58,8 +58,7 @@ def test_few_rows_are_changed_without_spark(lake: Any) -> None:
 @pytest.mark.parametrize(
     "properties",
     [
-        {},
-        MERGED | {"write.update.mode": "copy-on-write"},
+        MERGED | {"write.update.mode": "copy-on-read"},
         MERGED | {"format-version": "1"},
         MERGED | {"write.format.default": "orc"},
         MERGED | {"write.delete.format.default": "avro"},
@@ -88,7 +87,7 @@ def test_many_rows_are_left_to_spark_and_leave_nothing(lake: Any, monkeypatch: p
     before = files(lake)
     match limit:
         case "rows that go":
-            monkeypatch.setattr(own_changes, "_FEW_ROWS", 1)
+            monkeypatch.setattr(changed_rows, "_FEW_ROWS", 1)
         case "bytes that come":
             lake.connector.tables_of.row_room = RowRoom(most_of_one=10)
         case "files":

@@ -1,6 +1,8 @@
-"""A snapshot that adds deletes of rows, and the rows that come in their place, if nothing happened to them meanwhile.
+"""A snapshot without some rows, and with those that come in their place, if nothing happened to them meanwhile.
 
-Source: Iceberg's ``RowDelta`` (``BaseRowDelta``): its checks of data files, deletes and added rows.
+Rows go by deletes that are added, or with their data files, whose other rows are in new ones. Source: Iceberg's
+``RowDelta`` (``BaseRowDelta``) and ``OverwriteFiles`` as Spark's ``CopyOnWriteOperation`` asks for it: both check data
+files, deletes and added rows alike.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, live
 from coordinator.connectors.iceberg.snapshots.edit_files import Check
-from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
+from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer, Touched
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 
@@ -28,16 +30,18 @@ class Delta:
     """What a statement made of the rows of snapshot ``base``, None where the table had none.
 
     ``changed`` are the data files whose rows ``deletes`` takes out, ``replaced`` the deletion vectors that those hold
-    too. ``may_match`` tells whether rows of a new data file might have been changed as well; None: new ones are no
-    conflict.
+    too. With ``copied`` the changed files go, what is left of them is among ``rows``, and ``replaced`` are deletes of
+    nothing else. ``may_match`` tells whether rows of a new data file might have been changed as well; None: new ones
+    are no conflict.
     """
 
     base: Snapshot | None
     rows: Sequence[DataFile]
-    deletes: Sequence[DataFile]
-    changed: Sequence[LiveFile]
-    replaced: Sequence[LiveFile]
     may_match: Callable[[LiveFile], bool] | None
+    deletes: Sequence[DataFile] = ()
+    changed: Sequence[LiveFile] = ()
+    replaced: Sequence[LiveFile] = ()
+    copied: bool = False
 
 
 class RowDelta(SnapshotProducer["RowDelta"]):
@@ -61,6 +65,7 @@ class RowDelta(SnapshotProducer["RowDelta"]):
         )
         self._delta = delta
         self._check = check
+        self._gone: set[str] = set()
 
     def stage(self) -> None:
         """Write the manifests and hand the updates to the transaction; what fails here leaves no file."""
@@ -76,23 +81,30 @@ class RowDelta(SnapshotProducer["RowDelta"]):
         branch = self._target_branch or MAIN_BRANCH
         empty = metadata.snapshot_by_name(branch) is None and self._delta.base is None
         data, deletes = ([], []) if empty else self.head_manifests()
-        if since := _since(metadata, branch, self._delta.base):
+        since = _since(metadata, branch, self._delta.base)
+        changed = self.touched(data, self._delta.changed) if since or self._delta.copied else {}
+        if since or self._delta.copied:
+            self._check_there(changed)
+        if since:
             self._check_changed(since, data, deletes)
         gone = self.touched(deletes, self._delta.replaced)
+        self._gone = {key for keys in gone.values() for key in keys}
         return [
-            *data,
+            *(self.remade(data, changed) if self._delta.copied else data),
             *self.added_manifests(self._delta.rows, ManifestContent.DATA),
             *self.remade(deletes, gone),
             *self.added_manifests(self._delta.deletes, ManifestContent.DELETES),
         ]
 
+    def _check_there(self, changed: Mapping[str, Touched]) -> None:
+        found = {key for keys in changed.values() for key in keys}
+        if missing := sorted({file.key for file in self._delta.changed} - found):
+            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+
     def _check_changed(
         self, since: Mapping[int, Snapshot], data: Sequence[ManifestFile], deletes: Sequence[ManifestFile]
     ) -> None:
         delta = self._delta
-        found = {key for keys in self.touched(data, delta.changed).values() for key in keys}
-        if missing := sorted({file.key for file in delta.changed} - found):
-            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
         base = 0 if delta.base is None else delta.base.sequence_number or 0
         listed = each_entries(self._io, [m for m in deletes if m.added_snapshot_id in since])
         newer = [file for _, entries in listed for file in map(live, entries) if file.sequence_number > base]
@@ -123,7 +135,10 @@ class RowDelta(SnapshotProducer["RowDelta"]):
             self._parent_snapshot_id,
             self._operation,
             added=[*self._delta.rows, *self._delta.deletes],
-            removed=[file.file for file in self._delta.replaced],
+            removed=[
+                *(file.file for file in self._delta.changed if self._delta.copied),
+                *(file.file for file in self._delta.replaced if file.key in self._gone),
+            ],
             properties=snapshot_properties,
         )
 

@@ -208,13 +208,19 @@ def _data_file(rewrite: Rewrite, written: Fragment) -> DataFile:
     plan = rewrite.outputs[written.output]
     group = rewrite.groups[plan.group]
     values = plan.partition or group.partition[1] or (None,) * len(rewrite.spec.fields)
+    order = None if rewrite.ordering is None else rewrite.ordering.sort_order_id
+    return written_data_file(written, Record(*values), group.partition[0], order)
+
+
+def written_data_file(written: Fragment, partition: Record, spec_id: int, sort_order_id: int | None) -> DataFile:
+    """The manifest's entry of a final file with rows."""
     metrics = written.metrics
     assert metrics is not None, "final files carry metrics"
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=written.path,
         file_format=FileFormat.PARQUET,
-        partition=Record(*values),
+        partition=partition,
         record_count=written.rows,
         file_size_in_bytes=written.size,
         column_sizes=_by_id(metrics.column_sizes),
@@ -226,9 +232,9 @@ def _data_file(rewrite: Rewrite, written: Fragment) -> DataFile:
         key_metadata=None,
         split_offsets=metrics.split_offsets,
         equality_ids=None,
-        sort_order_id=None if rewrite.ordering is None else rewrite.ordering.sort_order_id,
+        sort_order_id=sort_order_id,
     )
-    file.spec_id = group.partition[0]
+    file.spec_id = spec_id
     return file
 
 
