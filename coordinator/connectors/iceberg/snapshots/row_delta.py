@@ -59,7 +59,9 @@ class RowDelta(SnapshotProducer["RowDelta"]):
         properties: Mapping[str, str],
         branch: str | None = MAIN_BRANCH,
     ) -> None:
-        operation = Operation.OVERWRITE if delta.rows else Operation.DELETE
+        operation = Operation.OVERWRITE if delta.changed else Operation.APPEND
+        if not delta.rows:
+            operation = Operation.DELETE
         super().__init__(
             operation, transaction, transaction._table.io, snapshot_properties=dict(properties), branch=branch
         )

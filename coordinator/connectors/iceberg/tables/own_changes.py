@@ -27,8 +27,9 @@ from coordinator.connectors.iceberg.snapshots.row_delta import Delta, RowDelta
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
 from coordinator.connectors.iceberg.tables.changed_rows import ChangedRows
-from coordinator.connectors.iceberg.tables.copied_files import FilesToCopy, may_copy, with_copies
+from coordinator.connectors.iceberg.tables.copied_files import with_copies
 from coordinator.connectors.iceberg.tables.deleted_positions import with_deletes
+from coordinator.connectors.iceberg.tables.files_to_copy import FilesToCopy, may_copy
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.own_rows import (
     FEW_FILES,
