@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ class AskedOfSparkError(Exception):
     """Spark's statement has been asked for."""
 
 
-def change(lake: Any, kind: WriteKind, batches: list[pa.RecordBatch], end: ProcessionError | None = None) -> int:
+def change(lake: Any, kind: WriteKind, batches: Iterable[pa.RecordBatch], end: ProcessionError | None = None) -> int:
     """Of a write with a statement for Spark; ``end`` is what becomes of its rows after the first ones."""
 
     def rows() -> Iterator[pa.RecordBatch]:
