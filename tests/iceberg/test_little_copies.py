@@ -210,18 +210,18 @@ def test_new_rows_join_the_copy_of_their_partition(lake: Any) -> None:
 
 
 def test_files_are_no_larger_than_asked_for(lake: Any) -> None:
-    names = [sha256(b"%d" % n).hexdigest() for n in range(1500)]
-    rows = pa.table({"id": range(1500), "name": names, "x": [0.1] * 1500}).cast(numbers(0).schema)
+    names = [sha256(b"%d" % n).hexdigest() for n in range(3000)]
+    rows = pa.table({"id": range(3000), "name": names, "x": [0.1] * 3000}).cast(numbers(0).schema)
     table = lake.create("t", [rows])
     (one,) = live(lake).data
-    assert one.size < 1 << 16 < 2 * one.size
     with table.transaction() as transaction:
         transaction.set_properties({"write.target-file-size-bytes": str(1 << 16)})
-    place = by_position(lake, one.path, *range(1, 1499))[0]
-    columns = [*place.columns, *(rows.column(n).combine_chunks().slice(1, 1498) for n in rows.column_names)]
-    assert change(lake, "UPDATE", [pa.record_batch(columns, names=["f", "p", *rows.column_names])]) == 1498
-    assert max(file.size for file in live(lake).data) < 1 << 16
-    assert len(live(lake).data) == 2, "the larger one of the two of new rows has no room in the copy"
+    place = by_position(lake, one.path, *range(1, 2999))[0]
+    columns = [*place.columns, *(rows.column(n).combine_chunks().slice(1, 2998) for n in rows.column_names)]
+    assert change(lake, "UPDATE", [pa.record_batch(columns, names=["f", "p", *rows.column_names])]) == 2998
+    found = sorted(file.size for file in live(lake).data)
+    assert 1 < len(found) <= -(-one.size // found[0]), "the copy took some of the files of new rows"
+    assert found[-1] < 1 << 16 < one.size
     assert lake.rows("t") == duckdb.sql("FROM rows ORDER BY ALL").fetchall()
 
 
@@ -446,3 +446,20 @@ def test_one_that_waits_for_others_can_be_cancelled(lake: Any, monkeypatch: pyte
 def change_again(lake: Any, over: threading.Event) -> int:
     over.clear()
     return change(lake, "DELETE", deleted(lake, 1))
+
+
+def test_deletes_older_than_all_data_go(lake: Any, foreign: Any) -> None:
+    """As in Iceberg: nothing is left that they might apply to. Younger ones stay."""
+    table = make(lake)
+    foreign.delete_equal(table, pa.table({"id": pa.array([9, 109], pa.int64())}))
+    foreign.delete_equal(table, pa.table({"id": pa.array([1, 101], pa.int64())}))
+    assert change(lake, "DELETE", deleted(lake, 2)) == 1
+    assert len(live(lake).deletes) == 2, "a file is older"
+    assert change(lake, "DELETE", deleted(lake, 102)) == 1
+    assert (live(lake).deletes, summary(lake)[1]["total-delete-files"]) == ((), "0")
+    assert ids_by_duckdb(lake) == sorted({*BEFORE} - {1, 2, 9, 101, 102, 109})
+    foreign.delete_equal(lake.table("t"), pa.table({"id": pa.array([3], pa.int64())}))
+    lake.table("t").append(numbers(200))
+    assert change(lake, "DELETE", deleted(lake, 203)) == 1
+    assert len(live(lake).deletes) == 1
+    assert ids_by_duckdb(lake) == sorted({*BEFORE, *range(200, 250)} - {1, 2, 3, 9, 101, 102, 109, 203})

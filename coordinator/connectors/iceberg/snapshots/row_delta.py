@@ -7,11 +7,11 @@ files, deletes and added rows alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus, ManifestFile
+from pyiceberg.manifest import UNASSIGNED_SEQ, DataFile, ManifestContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -67,7 +67,7 @@ class RowDelta(SnapshotProducer["RowDelta"]):
         )
         self._delta = delta
         self._check = check
-        self._gone: set[str] = set()
+        self._gone: list[LiveFile] = []
 
     def stage(self) -> None:
         """Write the manifests and hand the updates to the transaction; what fails here leaves no file."""
@@ -89,14 +89,27 @@ class RowDelta(SnapshotProducer["RowDelta"]):
             self._check_there(changed)
         if since:
             self._check_changed(since, data, deletes)
-        gone = self.touched(deletes, self._delta.replaced)
-        self._gone = {key for keys in gone.values() for key in keys}
+        if self._delta.copied:
+            data = self.remade(data, changed)
+        going = [*self._delta.replaced, *(self._outlived(data, deletes) if self._delta.copied else ())]
+        gone = self.touched(deletes, going)
+        found = {key for keys in gone.values() for key in keys}
+        self._gone = list({file.key: file for file in going if file.key in found}.values())
         return [
-            *(self.remade(data, changed) if self._delta.copied else data),
+            *data,
             *self.added_manifests(self._delta.rows, ManifestContent.DATA),
             *self.remade(deletes, gone),
             *self.added_manifests(self._delta.deletes, ManifestContent.DELETES),
         ]
+
+    def _outlived(self, data: Sequence[ManifestFile], deletes: Sequence[ManifestFile]) -> Iterator[LiveFile]:
+        """Deletes that are older than all data, which apply to nothing (``dropDeleteFilesOlderThan``)."""
+        known = [m.min_sequence_number or 0 for m in data if m.min_sequence_number != UNASSIGNED_SEQ]
+        oldest = min(known, default=self._transaction.table_metadata.next_sequence_number() - 1)
+        older = [m for m in deletes if (m.min_sequence_number or 0) < oldest]
+        for manifest, listed in each_entries(self._io, older):
+            found = (live(entry, manifest.manifest_path) for entry in listed)
+            yield from (file for file in found if file.sequence_number < oldest)
 
     def _check_there(self, changed: Mapping[str, Touched]) -> None:
         found = {key for keys in changed.values() for key in keys}
@@ -139,7 +152,7 @@ class RowDelta(SnapshotProducer["RowDelta"]):
             added=[*self._delta.rows, *self._delta.deletes],
             removed=[
                 *(file.file for file in self._delta.changed if self._delta.copied),
-                *(file.file for file in self._delta.replaced if file.key in self._gone),
+                *(file.file for file in self._gone),
             ],
             properties=snapshot_properties,
         )

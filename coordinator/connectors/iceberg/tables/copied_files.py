@@ -60,6 +60,13 @@ class _Losing:
     def has_rows(self) -> bool:
         return len(self.positions) < self.candidate.data.file.record_count
 
+    @property
+    def size(self) -> int:
+        """About that of the new file: equality deletes may take more rows out."""
+        data = self.candidate.data
+        left = data.size - data.size * len(self.positions) // max(1, data.file.record_count)
+        return left + sum(file.size for file in self.joining)
+
 
 def with_copies(
     delta: Delta,
@@ -108,9 +115,8 @@ def _joined(losing: Sequence[_Losing], new: Sequence[DataFile], table: Table) ->
     for file in new:
         coming = LiveFile(file, 0)
         for number, each in enumerate(found):
-            data = each.candidate.data
-            size = data.size + sum(f.size for f in each.joining) + coming.size
-            if each.has_rows and data.partition == coming.partition and size <= room:
+            same = each.candidate.data.partition == coming.partition
+            if each.has_rows and same and each.size + coming.size <= room:
                 found[number] = replace(each, joining=(*each.joining, coming))
                 break
     return found
