@@ -53,18 +53,21 @@ def test_a_column_that_is_named_like_the_path_is_the_tables_own(reader: Reader, 
     assert reader.rows("SELECT id FROM t WHERE \"$path\" = 'q'").to_pylist() == [{"id": 2}]
 
 
+@pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize(
     ("condition", "found"),
     [
         ("x > 2e0", [3.0, "nan"]), ("x >= 3e0", [3.0, "nan"]), ("x < 2e0", [1.0]), ("x = nan()", ["nan"]),
         ("x IS NULL", [None]), ("x <> 1e0", [3.0, "nan"]), ("x IN (1e0, 7e0)", [1.0]), ("x BETWEEN 2e0 AND 9e0", [3.0]),
+        ("is_nan(x)", ["nan"]), ("x > 100e0", ["nan"]), ("NOT x <= 3e0", ["nan"]), ("x <= infinity()", [1.0, 3.0]),
     ],
 )  # fmt: skip
 def test_nan_is_above_all_numbers_whatever_the_bounds_of_files_say(
-    reader: Reader, lake: Any, condition: str, found: list[Any]
+    reader: Reader, lake: Any, condition: str, found: list[Any], apart: bool
 ) -> None:
-    parts = [pa.table({"x": pa.array([value], pa.float64())}) for value in (1.0, 3.0, float("nan"), None)]
-    lake.create("t", parts)
+    values = (1.0, 3.0, float("nan"), None)
+    parts = [pa.table({"x": pa.array([value], pa.float64())}) for value in values]
+    lake.create("t", parts if apart else [pa.table({"x": pa.array(values, pa.float64())})])
     rows = [row["x"] for row in reader.rows(f"SELECT x FROM t WHERE {condition}").to_pylist()]
     assert sorted(("nan" if value != value else value for value in rows), key=str) == sorted(found, key=str)
 
