@@ -1,7 +1,8 @@
 """Few rows changed, inserted and made through HTTP: by the coordinator, and by a warm Spark (``engine=SPARK``).
 
 By turns. ``python -m benchmarks.row_changes [rounds]`` (10 by default): tables of 1,000,000 rows in eight files, of
-versions 2 and 3, one for each engine. JSON lines of milliseconds, p50 and the slowest; at the end both are equal.
+versions 2 and 3, of merge-on-read and copy-on-write, one for each engine. JSON lines of milliseconds, p50 and the
+slowest; at the end both are equal. What changes no row is asked of tables of merge-on-read alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.e2e.service import Service, start_service, write_etc
 
 ROWS, FILES = 1_000_000, 8
 ENGINES = ("AUTO", "SPARK")
+MODES = ("merge-on-read", "copy-on-write")
 _WARM = 2
 _NUMBERS = (
     "SELECT thousand * 1000 + one AS n FROM UNNEST(sequence({}, {})) a (thousand), UNNEST(sequence(1, 1000)) b (one)"
@@ -50,10 +52,11 @@ STATEMENTS: dict[str, Callable[[int], str]] = {
 }
 
 
-def make(service: Service, version: str, engine: str) -> str:
-    name = f"iceberg.db.changed_{version}_{engine.lower()}"
+def make(service: Service, version: str, mode: str, engine: str) -> str:
+    name = f"iceberg.db.changed_{version}_{mode.partition('-')[0]}_{engine.lower()}"
     columns = "id bigint, kind bigint, name varchar, price double"
-    service.execute(f"CREATE TABLE {name} ({columns}) WITH (\"format-version\" = '{version}')")
+    modes = ", ".join(f"\"write.{kind}.mode\" = '{mode}'" for kind in ("delete", "update", "merge"))
+    service.execute(f"CREATE TABLE {name} ({columns}) WITH (\"format-version\" = '{version}', {modes})")
     part = ROWS // FILES // 1000
     for number in range(FILES):
         rows = _GENERATED.format(number * part, (number + 1) * part - 1)
@@ -68,6 +71,28 @@ def timed(service: Service, sql: str, engine: str) -> float:
     return (time.perf_counter() - begun) * 1000
 
 
+def measured(service: Service, version: str, mode: str, rounds: int) -> None:
+    tables = {engine: make(service, version, mode, engine) for engine in ENGINES}
+    for what, statement in STATEMENTS.items():
+        if mode == "copy-on-write" and not statement(0).startswith(("UPDATE", "DELETE", "MERGE")):
+            continue
+        taken: dict[str, list[float]] = {engine: [] for engine in ENGINES}
+        for number in range(_WARM + rounds):
+            for engine, table in tables.items():
+                taken[engine].append(timed(service, statement(number).format(t=table), engine))
+        figures = {
+            engine: [round(statistics.median(found[_WARM:]), 1), round(max(found[_WARM:]), 1)]
+            for engine, found in taken.items()
+        }
+        ratio = round(figures["SPARK"][0] / figures["AUTO"][0], 1)
+        about = {"version": version, "mode": mode, "statement": what}
+        print(json.dumps({"bench": "row_changes", **about, "ms_p50_max": figures, "ratio": ratio}), flush=True)
+    sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
+    found_rows = [service.execute(f"{sums} {table}") for table in tables.values()]
+    if found_rows[0] != found_rows[1]:
+        raise SystemExit(f"version {version}, {mode}: {found_rows}")
+
+
 def main(rounds: int = 10) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -75,23 +100,8 @@ def main(rounds: int = 10) -> None:
         try:
             service.execute("CREATE SCHEMA iceberg.db")
             for version in ("2", "3"):
-                tables = {engine: make(service, version, engine) for engine in ENGINES}
-                for what, statement in STATEMENTS.items():
-                    taken: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-                    for number in range(_WARM + rounds):
-                        for engine, table in tables.items():
-                            taken[engine].append(timed(service, statement(number).format(t=table), engine))
-                    figures = {
-                        engine: [round(statistics.median(found[_WARM:]), 1), round(max(found[_WARM:]), 1)]
-                        for engine, found in taken.items()
-                    }
-                    ratio = round(figures["SPARK"][0] / figures["AUTO"][0], 1)
-                    line = {"bench": "row_changes", "version": version, "statement": what, "ms_p50_max": figures}
-                    print(json.dumps({**line, "ratio": ratio}), flush=True)
-                sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
-                found_rows = [service.execute(f"{sums} {table}") for table in tables.values()]
-                if found_rows[0] != found_rows[1]:
-                    raise SystemExit(f"version {version}: {found_rows}")
+                for mode in MODES:
+                    measured(service, version, mode, rounds)
         finally:
             service.stop()
 
