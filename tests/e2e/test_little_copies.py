@@ -208,6 +208,25 @@ def test_statements_beside_appends_and_compactions_lose_no_row(pair: Callable[[s
     assert len(done) > 4
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_spark_changes_sorted_tables_and_counts_each_row_once(pair: Callable[[str], Pair], mode: str) -> None:
+    """It goes through them twice, since it sorts by ranges."""
+    run, name = pair("sorted").run, f"sorted_{mode.partition('-')[0]}"
+    modes = COPIES.replace("copy-on-write", mode)
+    run(f"CREATE TABLE {name} (id bigint, name varchar) WITH (sorted_by = ARRAY['id'], {modes})")
+    run(f"INSERT INTO {name} SELECT n, 'x' FROM UNNEST(sequence(1, 100)) t (n)")
+    assert run(f"UPDATE {name} SET name = 'y' WHERE id BETWEEN 7 AND 9") == [[3]]
+    assert run(f"DELETE FROM {name} WHERE id IN (1, 2)", "SPARK") == [[2]]
+    assert run(f"DELETE FROM {name} WHERE id IN (3, 4)") == [[2]]
+    source = "(VALUES (7, 'z'), (8, 'gone'), (500, 'new')) s (id, name)"
+    merge = (
+        f"MERGE INTO {name} t USING {source} ON t.id = s.id WHEN MATCHED AND s.name = 'gone' THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    )
+    assert run(merge) == [[3]]
+    assert run(f"SELECT count(*), count_if(name = 'x') FROM {name}") == [[96, 93]]
+
+
 def test_a_table_of_pyiceberg_as_shipped(service: Service, pair: Callable[[str], Pair]) -> None:
     """Which says nothing of modes: Iceberg's default."""
     lake = service.lake()

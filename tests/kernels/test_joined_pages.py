@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from datetime import UTC, date, datetime, timedelta
@@ -169,6 +170,19 @@ def test_pages_are_those_of_the_small_files(tmp_path: Path, monkeypatch: pytest.
     assert found["nan_counts"] == whole["nan_counts"]
     assert pq.read_schema(local(found["path"])).equals(pq.read_schema(local(whole["path"])), check_metadata=True)
     assert pq.ParquetFile(local(found["path"])).schema.equals(pq.ParquetFile(local(whole["path"])).schema)
+
+
+def test_rows_that_an_input_says_are_deleted_are_left_out(tmp_path: Path) -> None:
+    """Of files whose pages would be kept otherwise."""
+    tables = [sample(rows, rows) for rows in (5_000, 4_200)]
+    inputs = [write(tmp_path, f"{i}.parquet", table, **OPTIONS) for i, table in enumerate(tables)]
+    gone = [0, 1, 4_000, 4_199]
+    inputs[1]["deleted"] = base64.b64encode(b"".join(n.to_bytes(8, "little") for n in gone)).decode()
+    left = [n for n in range(4_200) if n not in gone]
+    found = json.loads(rewrite.run(task_of(tmp_path, inputs)))
+    assert (found["read_rows"], found["rows"]) == (9_200, 9_196)
+    rows = pa.concat_tables([tables[0], tables[1].take(left)])
+    assert repr(pq.read_table(local(found["path"])).to_pylist()) == repr(rows.to_pylist())
 
 
 def test_files_whose_pages_do_not_fit_get_new_ones(tmp_path: Path) -> None:
