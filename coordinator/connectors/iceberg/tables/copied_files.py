@@ -31,7 +31,7 @@ from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.rewrite import copy
 from coordinator.kernels.tasks import Fragment, Tag, WriteTask
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ErrorCode
 from shared.spi.table_writes import LeftToEngineError
 
 _AT_ONCE = threading.BoundedSemaphore(4)
@@ -58,7 +58,8 @@ class _Losing:
 
     @property
     def has_rows(self) -> bool:
-        return len(self.positions) < self.candidate.data.file.record_count
+        count = self.candidate.data.file.record_count
+        return len(self.positions) != count or int(self.positions[-1]) != count - 1
 
     @property
     def size(self) -> int:
@@ -171,14 +172,15 @@ def _run(tasks: Sequence[WriteTask], check: Callable[[], None]) -> list[Fragment
 
 
 def _data_file(file: _Losing, written: Fragment) -> DataFile | None:
-    """The entry of a copy; None where no row was left."""
+    """The entry of a copy; None where no row was left.
+
+    Raises LeftToEngineError where a manifest tells of other rows than there are: Spark looks at no count.
+    """
     data = file.candidate.data
     promised = sum(each.file.record_count for each in (data, *file.joining))
     if written.read_rows != promised:
-        message = (
-            f"Nothing was committed: {data.path} holds {written.read_rows} rows, not the {promised} of its manifest"
-        )
-        raise ProcessionError(ErrorCode.ICEBERG_BAD_DATA, message)
+        message = f"{data.path} holds {written.read_rows} rows, not the {promised} of its manifest"
+        raise LeftToEngineError(ErrorCode.ICEBERG_BAD_DATA, message)
     if written.path is None:
         return None
     order = None if file.joining else data.file.sort_order_id

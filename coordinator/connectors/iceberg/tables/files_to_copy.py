@@ -56,7 +56,9 @@ class FilesToCopy:
 
 
 def _foreign(candidate: Candidate, table: Table) -> str | None:
-    """What the kernels do not read."""
+    """What the kernels do not read, or what nobody knows the rows of."""
+    if candidate.data.file.record_count <= 0:
+        return f"the manifest does not say how many rows a file has: {candidate.data.path}"
     for file in (candidate.data, *candidate.deletes):
         if file.file.key_metadata is not None or not (file.is_parquet or file.vector is not None):
             return f"a file is encrypted or no Parquet: {file.path}"
