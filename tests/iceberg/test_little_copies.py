@@ -240,6 +240,7 @@ LIMITS = {
     "bytes": ("_MOST_BYTES", 1000),
     "rows": ("_MOST_ROWS", 49),
     "keys": ("_MOST_KEYS", 0),
+    "deletes": ("_MOST_DELETES", 0),
 }
 
 

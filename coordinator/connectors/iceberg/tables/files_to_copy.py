@@ -8,11 +8,12 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.rewrite.delegated import reason_of_properties
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.planning.parquet_options import check_codec
 from coordinator.connectors.iceberg.rewrite.planning.tasks import equality_fields
+from coordinator.connectors.iceberg.tables.variant_columns import holds_variant
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import LeftToEngineError
 
@@ -20,8 +21,10 @@ _MOST_BYTES, _MOST_FILES = 128 << 20, 32
 """Of the files that lose rows, with their deletes: what is copied here in the time that a warm Spark takes."""
 _MOST_ROWS = 10_000_000
 """In these files: columns of few values take next to nothing stored, and their time all the same."""
-_MOST_KEYS = 1_000_000
-"""Of equality deletes, which are held in memory for each file."""
+_MOST_VARIANTS = 100_000
+"""The same of tables with variants: those that are stored in parts are put together row by row, in Python."""
+_MOST_DELETES, _MOST_KEYS = 100, 1_000_000
+"""Files of deletes, and keys of equality deletes, which are held in memory for each file that is copied."""
 
 
 def may_copy(table: Table) -> bool:
@@ -42,6 +45,8 @@ class FilesToCopy:
         lives = read_live(table, base, statistics=False)
         self._data = {file.key: file for file in lives.data}
         self._deletes = DeleteIndex(lives.deletes, table.specs())
+        has_variants = any(holds_variant(field.field_type) for field in table.schema().fields)
+        self._most_rows = _MOST_VARIANTS if has_variants else _MOST_ROWS
 
     def add(self, key: str) -> None:
         """Raises LeftToEngineError once they are too much for this process, or not of a kind that it copies."""
@@ -50,7 +55,7 @@ class FilesToCopy:
             raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, f"No data file of the table: {key}")
         candidate = Candidate(data, self._deletes.of(data))
         self.chosen[key] = candidate
-        reason = _foreign(candidate, self.table) or _too_much(self.chosen.values())
+        reason = _foreign(candidate, self.table) or _too_much(self.chosen.values(), self._most_rows)
         if reason is not None:
             raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, reason)
 
@@ -70,14 +75,16 @@ def _foreign(candidate: Candidate, table: Table) -> str | None:
     return None
 
 
-def _too_much(candidates: Collection[Candidate]) -> str | None:
+def _too_much(candidates: Collection[Candidate], most_rows: int) -> str | None:
     deletes = {delete.key: delete for candidate in candidates for delete in candidate.deletes}.values()
     size = sum(candidate.data.size for candidate in candidates) + sum(_stored(delete) for delete in deletes)
     rows = sum(candidate.data.file.record_count for candidate in candidates)
     keys = sum(delete.file.record_count for delete in deletes if not delete.is_position_delete)
-    if len(candidates) <= _MOST_FILES and size <= _MOST_BYTES and rows <= _MOST_ROWS and keys <= _MOST_KEYS:
+    few = len(candidates) <= _MOST_FILES and len(deletes) <= _MOST_DELETES
+    if few and size <= _MOST_BYTES and rows <= most_rows and keys <= _MOST_KEYS:
         return None
-    return f"{len(candidates)} files and more of {size} bytes and {rows} rows, with {keys} keys of deletes, lose rows"
+    lost = f"{len(candidates)} files and more of {size} bytes and {rows} rows lose rows"
+    return f"{lost}, to which {len(deletes)} files of deletes with {keys} keys apply"
 
 
 def _stored(delete: LiveFile) -> int:
