@@ -8,7 +8,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.rewrite.delegated import reason_of_properties
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.planning.parquet_options import check_codec
