@@ -208,6 +208,32 @@ def test_statements_beside_appends_and_compactions_lose_no_row(pair: Callable[[s
     assert len(done) > 4
 
 
+def test_nan_is_above_all_numbers_in_files_that_say_nothing_of_it(pair: Callable[[str], Pair]) -> None:
+    """The bounds of files and row groups leave NaN out; conditions that it meets find it on either engine."""
+    run = pair("nan").run
+    run(f"CREATE TABLE nans (id bigint, d double, r real) WITH ({COPIES})")
+    values = [float("nan") if n % 10 == 0 else n / 4 for n in range(1, 101)]
+    rows = ", ".join(f"({n}, {d!r}e0, REAL '{d!r}')".replace("nane0", "nan()") for n, d in enumerate(values, 1))
+    run(f"INSERT INTO nans VALUES {rows}")
+    above: dict[str, Callable[[float], bool]] = {
+        "{} > {}": lambda d: not d <= 76,
+        "{} >= {}": lambda d: not d < 76,
+        "{1} < {0}": lambda d: not d <= 76,
+        "NOT {} <= {}": lambda d: not d <= 76,
+        "is_nan({})": lambda d: d != d,
+        "{} < {}": lambda d: d < 76,
+        "{} BETWEEN 20 AND {}": lambda d: 20 <= d <= 76,
+    }
+    for condition, holds in above.items():
+        found = [n for n, value in enumerate(values, 1) if holds(value)]
+        for column, limit in (("d", "76e0"), ("r", "REAL '76'")):
+            asked = f"SELECT array_agg(id ORDER BY id) FROM nans WHERE {condition.format(column, limit)}"
+            for engine in ("AUTO", "SPARK"):
+                assert run(asked, engine) == [[found or None]], (engine, asked)
+    for engine in ("AUTO", "SPARK"):
+        assert run("UPDATE nans SET id = id WHERE d > 76e0", engine) == [[10]]
+
+
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_spark_changes_sorted_tables_and_counts_each_row_once(pair: Callable[[str], Pair], mode: str) -> None:
     """It goes through them twice, since it sorts by ranges."""
