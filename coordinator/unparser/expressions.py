@@ -9,7 +9,6 @@ from coordinator.expressions.folding import folded
 from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.kernels.functions.zones import zone_of
-from coordinator.unparser.above_numbers import with_nan
 from coordinator.unparser.attempts import forgivable, forgiving
 from coordinator.unparser.casts import (
     GUARDED,
@@ -244,8 +243,7 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in COMPARISON:
-        compared = binary(COMPARISON[operator], *arguments)
-        return with_nan(compared, node, operator, arguments) if dialect == "spark" else compared
+        return binary(COMPARISON[operator], *arguments)
     if operator == "is_distinct_from":
         arguments = [compared_value(a, k, dialect) for a, k in zip(arguments, types, strict=True)]
         return exp.Paren(this=exp.NullSafeNEQ(this=arguments[0], expression=arguments[1]))

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import conjuncts, typed
 from coordinator.unparser import grouping, joins, marks, windows
+from coordinator.unparser.above_numbers import with_nan
 from coordinator.unparser.block import Block, Part, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
@@ -49,7 +50,7 @@ from shared.plan.nodes import (
     ValuesNode,
     WindowNode,
 )
-from shared.plan.traversal import free_variables, output_variables
+from shared.plan.traversal import free_variables, output_variables, walk
 from shared.plan.types import parse_type
 from shared.spi.handles import column_name, is_synthesized
 
@@ -230,11 +231,18 @@ class Relations:
         found = exists_filter(node)
         if found is None:
             self.decided |= marks.decided_marks(node, None)
-            return self._where(self.plain(node.source), node.predicate)
+            predicate = with_nan(node.predicate) if self._is_stored(node.source) else node.predicate
+            return self._where(self.plain(node.source), predicate)
         block = joins.matched(self, found.matched)
         for projection in found.above:
             block = self._project(projection, block)
         return block if found.rest is None else self._where(self.wrap(block, block.variables), found.rest)
+
+    def _is_stored(self, node: PlanNode) -> bool:
+        """Whether Spark reads nothing but files of Iceberg tables for it."""
+        if self.dialect != "spark":
+            return False
+        return all(self.scans.stored(each) for each in walk(node) if isinstance(each, TableScanNode))
 
     def _where(self, source: Block, predicate: RowExpression) -> Block:
         return replace(source, where=(*source.where, *map(self._condition, conjuncts(predicate))))

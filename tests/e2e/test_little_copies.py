@@ -213,7 +213,8 @@ def test_nan_is_above_all_numbers_in_files_that_say_nothing_of_it(pair: Callable
     run = pair("nan").run
     run(f"CREATE TABLE nans (id bigint, d double, r real) WITH ({COPIES})")
     values = [float("nan") if n % 10 == 0 else n / 4 for n in range(1, 101)]
-    rows = ", ".join(f"({n}, {d!r}e0, REAL '{d!r}')".replace("nane0", "nan()") for n, d in enumerate(values, 1))
+    shown = ["nan()" if value != value else f"{value!r}e0" for value in values]
+    rows = ", ".join(f"({n}, {value}, CAST({value} AS real))" for n, value in enumerate(shown, 1))
     run(f"INSERT INTO nans VALUES {rows}")
     above: dict[str, Callable[[float], bool]] = {
         "{} > {}": lambda d: not d <= 76,
