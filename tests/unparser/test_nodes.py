@@ -96,8 +96,8 @@ def test_left_join(written: Written) -> None:
         spark="SELECT `n_name`, `s_name` FROM (SELECT `n_name`, `s_name` FROM (SELECT `n_nationkey`, `n_name` FROM "
         "(SELECT `n_nationkey`, `n_name` FROM `tpch`.`tiny`.`nation`) AS `t1`) AS `t2` LEFT JOIN (SELECT "
         "`s_name`, `s_nationkey`, `s_acctbal` FROM (SELECT `s_name`, `s_nationkey`, `s_acctbal` FROM "
-        "`tpch`.`tiny`.`supplier`) AS `t3` WHERE (`s_acctbal` > CAST('9000.0' AS DOUBLE))) AS `t4` ON "
-        "(`n_nationkey` = `s_nationkey`)) AS `t5`",
+        "`tpch`.`tiny`.`supplier`) AS `t3` WHERE ((`s_acctbal` > CAST('9000.0' AS DOUBLE)) OR (`s_acctbal` = "
+        "CAST('NaN' AS DOUBLE)))) AS `t4` ON (`n_nationkey` = `s_nationkey`)) AS `t5`",
     )
 
 
