@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import subprocess
 import sys
 from base64 import b64encode
@@ -12,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
-from coordinator.cli.kerberos import Kerberos, KerberosError, Tickets
+from coordinator.cli.kerberos import Kerberos, KerberosAuth, KerberosError, Tickets
 from coordinator.cli.main import app
 from coordinator.security.authentication.authenticator import AuthenticationError, Credentials
 from coordinator.security.authentication.kerberos_authenticator import KerberosAuthenticator
 from coordinator.security.authentication.user_mapping import user_mapping
 from tests.certificates import authority
+from tests.cli.shell.terminal import Terminal
 from tests.e2e.service import start_service, write_etc
 from tests.security.authentication.key_distribution_center import (
     HOST,
@@ -52,6 +55,8 @@ class Lake:
     """A service that takes tickets, and what a shell that asks it always says."""
 
     center: Center
+    url: str
+    context: ssl.SSLContext
     options: list[str]
 
     def asked(self, *options: str, sql: str = "SELECT current_user") -> tuple[int, str]:
@@ -71,14 +76,17 @@ def lake(center: Center, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     service = start_service(etc, home / "data", home / "log")
     assert service.process.stdout is not None
     port = service.process.stdout.readline().rpartition(":")[2].strip()
-    options = ["--server", f"https://localhost:{port}", "--truststore-path", str(signer.file), AS_TYPED]
-    yield Lake(center, [*options, "--krb5-remote-service-name", "presto"])
+    url, context = f"https://localhost:{port}", ssl.create_default_context(cafile=str(signer.file))
+    options = ["--server", url, "--truststore-path", str(signer.file), AS_TYPED]
+    yield Lake(center, url, context, [*options, "--krb5-remote-service-name", "presto"])
     assert service.stop() == 0, (home / "log").read_text()
     assert "Traceback" not in (home / "log").read_text()
 
 
 def who(authenticator: KerberosAuthenticator, headers: dict[str, str]) -> tuple[str, str]:
-    found = asyncio.run(authenticator.authenticate(Credentials(headers)))
+    said: list[str] = []
+    found = asyncio.run(authenticator.authenticate(Credentials(headers, say=said.append)))
+    assert [each.partition(" ")[0] for each in said] == ["Negotiate"]
     return found.principal, found.user
 
 
@@ -140,6 +148,23 @@ def test_the_shell_with_tickets_of_kinit_and_a_configuration_file(
     assert "cannot become user alice" in told
 
 
+def test_the_prompt_completes_names_with_the_same_tickets(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KRB5CCNAME", lake.center.cache("alice"))
+    terminal = Terminal(tmp_path, *lake.options)
+    try:
+        terminal.expect("procession>")
+        terminal.type("SELECT 12 AS a FROM sys\t")
+        terminal.expect("system")
+        terminal.enter(".runtime.nodes;")
+        terminal.expect(r"\n +12")
+    finally:
+        terminal.close()
+    code, told = lake.asked(sql="SELECT DISTINCT user FROM system.runtime.queries WHERE source LIKE '%-completion'")
+    assert (code, told) == (0, '"alice"\n')
+
+
 def test_what_the_shell_says_without_a_ticket(lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path}/none")
     monkeypatch.setenv("KRB5_CONFIG", os.environ["KRB5_CONFIG"])  # which an option replaces for the process
@@ -162,6 +187,15 @@ def test_what_the_shell_says_without_a_ticket(lake: Lake, monkeypatch: pytest.Mo
         code, told = lake.asked(*options)
         assert (code, told.count("\n")) == (2, 1), told
         assert told.startswith(f"procession: {problem}"), told
+
+
+def test_the_service_shows_who_it_is(lake: Lake) -> None:
+    """KerberosAuth looks at the proof; the one of the next response is another."""
+    tickets = Tickets(Kerberos("presto", "alice", lake.center.home / "alice.keytab", canonical=False))
+    with httpx.Client(verify=lake.context, auth=KerberosAuth(tickets, lake.url)) as http:
+        shown = [http.get(f"{lake.url}/v1/query").raise_for_status().headers["WWW-Authenticate"] for _ in range(2)]
+    assert shown[0] != shown[1]
+    assert all(each.startswith("Negotiate ") for each in shown)
 
 
 def test_the_server_is_the_one_that_the_ticket_is_for(center: Center) -> None:
