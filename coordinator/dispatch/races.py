@@ -24,7 +24,7 @@ def lost_race(planned: PlannedStatement, error: ProcessionError, engine: str | N
 
 
 def last_race(planned: PlannedStatement) -> PlannedStatement:
-    """The same for Spark, where that can do it: it reads the table again by itself until it wins."""
+    """The same for Spark, where that can do it, which reads the table again by itself so many times."""
     work = planned.work
     if isinstance(work, WriteRows) and work.rows is not None and work.write.after:
         return replace(planned, work=replace(work, rows=None))

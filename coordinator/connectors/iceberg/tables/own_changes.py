@@ -11,6 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -63,6 +64,7 @@ _DELETED = 2
 _MOST_ROWS = 50_000_000
 """That one statement takes out: 8 bytes each in this process."""
 _LISTED_FILES = 10_000
+"""Data and delete files of a table, by its newest snapshot: the manifests of all of them are read for each change."""
 _FEW_ROWS = 1_000_000
 """That go: beyond these Spark's workers are faster, where it can do it."""
 _MADE_UP = frozenset({"_file", "_pos", "_row_id"})
@@ -177,10 +179,9 @@ def _change(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOf
         batches = (cast(pa.RecordBatch, batch) for batch in rows())
         width = len(table.schema().fields) + _has_lineage(table)
         new = changed.new_rows(batches, width)
-        if write.after:
-            new = catalog.row_room.limited(new)
         most = FEW_FILES if write.after else None
-        files = list(written_files(table, new, write_id, context, lineage=_has_lineage(table), most_files=most))
+        with catalog.row_room.limited(new) if write.after else nullcontext(new) as limited:
+            files = list(written_files(table, limited, write_id, context, lineage=_has_lineage(table), most_files=most))
         context.procedure.check_cancelled()
         places = changed.by_file()
         if changed.rows:
