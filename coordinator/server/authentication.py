@@ -81,22 +81,27 @@ class AuthenticationGuard:
                     _credentials(scope, headers, cookie, said), _named_user(headers), secure=secure
                 )
         except RequestRefusedError as error:
-            if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
-                client = scope.get("client")
-                _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
-                self._refused(error.text, claimed_user(headers), client and client[0])
-            elif is_page and self._authentication.forms and scope["path"] != NEGOTIATE:
-                await to_login_page(request)(scope, receive, send)
-                return
-            response = text_response(error.status, error.text)
-            # Clients read one challenge from each line.
-            response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
-            if cookie is not None and error.status == UNAUTHENTICATED:
-                response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+            response = self._refusal(request, error, is_page=is_page, by_cookie=cookie is not None)
             await response(scope, receive, send)
             return
         scope.setdefault("state", {})["identity"] = identity
         await self._app(scope, receive, _saying(send, said) if said else send)
+
+    def _refusal(self, request: Request, error: RequestRefusedError, *, is_page: bool, by_cookie: bool) -> Response:
+        """What somebody is told who is not let in, after those who want to know were told of it."""
+        path = request.scope["path"]
+        if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
+            address = request.client and request.client.host
+            _log.info("request refused", address=address, path=path, reason=error.text)
+            self._refused(error.text, claimed_user(request.headers), address)
+        elif is_page and self._authentication.forms and path != NEGOTIATE:
+            return to_login_page(request)
+        response = text_response(error.status, error.text)
+        # Clients read one challenge from each line.
+        response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
+        if by_cookie and error.status == UNAUTHENTICATED:
+            response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+        return response
 
     def _is_open(self, scope: Scope) -> bool:
         if scope["path"] in _OPEN and scope["method"] in _READING:
