@@ -7,17 +7,13 @@ versions 2 and 3, one for each engine. JSON lines of milliseconds, p50 and the s
 from __future__ import annotations
 
 import json
-import statistics
 import sys
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
 
-from tests.e2e.service import Service, start_service, write_etc
+from benchmarks.beside_spark import ENGINES, by_turns, service_with_spark
+from tests.e2e.service import Service
 
 ROWS, FILES = 1_000_000, 8
-ENGINES = ("AUTO", "SPARK")
 _WARM = 2
 _NUMBERS = (
     "SELECT thousand * 1000 + one AS n FROM UNNEST(sequence({}, {})) a (thousand), UNNEST(sequence(1, 1000)) b (one)"
@@ -61,39 +57,21 @@ def make(service: Service, version: str, engine: str) -> str:
     return name
 
 
-def timed(service: Service, sql: str, engine: str) -> float:
-    """Milliseconds."""
-    begun = time.perf_counter()
-    service.execute(sql, session_properties={"engine": engine})
-    return (time.perf_counter() - begun) * 1000
+def compare(service: Service, version: str, rounds: int) -> None:
+    tables = {engine: make(service, version, engine) for engine in ENGINES}
+    for what, statement in STATEMENTS.items():
+        figures = by_turns(service, lambda n, engine, of=statement: of(n).format(t=tables[engine]), rounds, _WARM)
+        print(json.dumps({"bench": "row_changes", "version": version, "statement": what, **figures}), flush=True)
+    sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
+    found = [service.execute(f"{sums} {table}") for table in tables.values()]
+    if found[0] != found[1]:
+        raise SystemExit(f"version {version}: {found}")
 
 
 def main(rounds: int = 10) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        service = start_service(write_etc(home / "etc"), home / "data", home / "log", cold=True)
-        try:
-            service.execute("CREATE SCHEMA iceberg.db")
-            for version in ("2", "3"):
-                tables = {engine: make(service, version, engine) for engine in ENGINES}
-                for what, statement in STATEMENTS.items():
-                    taken: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-                    for number in range(_WARM + rounds):
-                        for engine, table in tables.items():
-                            taken[engine].append(timed(service, statement(number).format(t=table), engine))
-                    figures = {
-                        engine: [round(statistics.median(found[_WARM:]), 1), round(max(found[_WARM:]), 1)]
-                        for engine, found in taken.items()
-                    }
-                    ratio = round(figures["SPARK"][0] / figures["AUTO"][0], 1)
-                    line = {"bench": "row_changes", "version": version, "statement": what, "ms_p50_max": figures}
-                    print(json.dumps({**line, "ratio": ratio}), flush=True)
-                sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
-                found_rows = [service.execute(f"{sums} {table}") for table in tables.values()]
-                if found_rows[0] != found_rows[1]:
-                    raise SystemExit(f"version {version}: {found_rows}")
-        finally:
-            service.stop()
+    with service_with_spark() as service:
+        for version in ("2", "3"):
+            compare(service, version, rounds)
 
 
 if __name__ == "__main__":
