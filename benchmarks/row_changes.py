@@ -59,8 +59,12 @@ def make(service: Service, version: str, engine: str) -> str:
 
 def compare(service: Service, version: str, rounds: int) -> None:
     tables = {engine: make(service, version, engine) for engine in ENGINES}
-    for what, statement in STATEMENTS.items():
-        figures = by_turns(service, lambda n, engine, of=statement: of(n).format(t=tables[engine]), rounds, _WARM)
+    for what, written in STATEMENTS.items():
+
+        def statement(number: int, engine: str, written: Callable[[int], str] = written) -> str:
+            return written(number).format(t=tables[engine])
+
+        figures = by_turns(service, statement, rounds, _WARM)
         print(json.dumps({"bench": "row_changes", "version": version, "statement": what, **figures}), flush=True)
     sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
     found = [service.execute(f"{sums} {table}") for table in tables.values()]
