@@ -190,7 +190,7 @@ class StatementClient:
                     return
                 if self._early and answer.partialCancelUri is not None:
                     self._early = False
-                    self._request("DELETE", answer.partialCancelUri, None)
+                    self._answered("DELETE", answer.partialCancelUri)
                 answer = self._send("GET", self._next)
         finally:
             self._cancel()
@@ -212,6 +212,16 @@ class StatementClient:
         return self.session.headers() | self._login.headers(self.session.user)
 
     def _send(self, method: str, address: str, sql: str | None = None) -> Answer:
+        response = self._answered(method, address, sql)
+        if response.status_code != httpx.codes.OK:
+            raise StatementError(response.text.strip() or f"HTTP {response.status_code}")
+        self.session = self.session.changed_by(response.headers)
+        try:
+            return DECODER.decode(response.content)
+        except msgspec.DecodeError as error:
+            raise ServerUnreachableError(f"{self.server} does not speak the statement protocol") from error
+
+    def _answered(self, method: str, address: str, sql: str | None = None) -> httpx.Response:
         try:
             response = self._request(method, address, sql)
             if response.status_code == httpx.codes.UNAUTHORIZED and self._logged_in(response):
@@ -227,13 +237,7 @@ class StatementClient:
             raise ServerUnreachableError(str(error)) from error
         except httpx.HTTPStatusError as error:
             raise ServerUnreachableError(f"{self.server} is not taking statements: {error.response.text}") from error
-        if response.status_code != httpx.codes.OK:
-            raise StatementError(response.text.strip() or f"HTTP {response.status_code}")
-        self.session = self.session.changed_by(response.headers)
-        try:
-            return DECODER.decode(response.content)
-        except msgspec.DecodeError as error:
-            raise ServerUnreachableError(f"{self.server} does not speak the statement protocol") from error
+        return response
 
     def _logged_in(self, response: httpx.Response) -> bool:
         """Whether somebody has logged in with a browser, where that is wanted and offered."""

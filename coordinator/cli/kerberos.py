@@ -114,6 +114,8 @@ class Tickets:
             raise KerberosError("the Kerberos ticket has expired: `kinit` gets a new one") from error
         except errors.GSSError as error:
             raise KerberosError(f"no Kerberos ticket: {self._cause(error)}") from error
+        except NotImplementedError as error:  # of a library that takes tickets from the system's cache alone
+            raise KerberosError(f"no Kerberos ticket: {error}") from error
         return made
 
     def _principal(self) -> Any:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
-from coordinator.connectors.iceberg.tables import own_changes, own_rows
+from coordinator.connectors.iceberg.tables import own_changes
 from coordinator.connectors.iceberg.tables.row_room import RowRoom
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import LeftToEngineError, TableWrite, WriteContext, WriteKind
@@ -98,32 +97,6 @@ def test_many_rows_are_left_to_spark_and_leave_nothing(lake: Any, monkeypatch: p
         change(lake, "UPDATE", [*updated(lake, 5), *updated(lake, 6, 7)])
     until(lambda: files(lake) == before)
     assert ids(lake) == BEFORE
-
-
-@pytest.mark.parametrize("kind", ["UPDATE", "INSERT"])
-@pytest.mark.parametrize("way_out", ["written", "failed", "cancelled"])
-def test_the_room_of_rows_is_taken_until_their_files_are_written(
-    lake: Any, monkeypatch: pytest.MonkeyPatch, kind: WriteKind, way_out: str
-) -> None:
-    make(lake, MERGED)
-    room = lake.connector.tables_of.row_room
-    write, seen = own_rows._dataframe_to_data_files, []
-
-    def written(*arguments: Any) -> Iterator[Any]:
-        seen.append(room._taken)
-        if way_out == "failed":
-            raise ProcessionError(ErrorCode.DIVISION_BY_ZERO, "by zero")
-        if way_out == "cancelled":
-            raise ProcessionError(ErrorCode.USER_CANCELED, "cancelled")
-        yield from write(*arguments)
-
-    monkeypatch.setattr(own_rows, "_dataframe_to_data_files", written)
-    batches = updated(lake, 5) if kind == "UPDATE" else numbers(200).to_batches()
-    with nullcontext() if way_out == "written" else pytest.raises(ProcessionError):
-        change(lake, kind, batches)
-    assert len(seen) == 1
-    assert seen[0] > 0
-    assert room._taken == 0
 
 
 def test_tables_of_many_files_are_left_to_spark(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,21 +144,25 @@ def test_no_other_server_gets_a_ticket(library: Library) -> None:
     assert told == ["lake.example"] * 3
 
 
-def test_pages_of_another_server_are_not_asked_for_nor_canceled(library: Library) -> None:
+@pytest.mark.parametrize("theirs", ["nextUri", "partialCancelUri"])
+def test_pages_of_another_server_are_not_asked_for_nor_canceled(library: Library, theirs: str) -> None:
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         asked.append(f"{request.method} {request.url}")
-        page = {"id": "q", "infoUri": "", "stats": {"state": "RUNNING"}, "nextUri": "https://thief.example/v1/q/1"}
-        return httpx.Response(200, json=page)
+        page = {"id": "q", "infoUri": "", "stats": {"state": "RUNNING"}, "nextUri": SERVER, "partialCancelUri": SERVER}
+        return httpx.Response(200, json=page | {theirs: "https://thief.example/v1/q/1"})
 
     login = Login(kerberos=Tickets(Kerberos("presto")))
     with StatementClient(SERVER, ClientSession("alice"), login) as statements:
         statements._http._transport = httpx.MockTransport(answer)
         statements._http._mounts = {}
+        pages = statements.execute("SELECT 1")
+        next(pages)
+        statements.end_early()
         with pytest.raises(ServerUnreachableError, match=r"no Kerberos ticket is sent to thief\.example:443"):
-            list(statements.execute("SELECT 1"))
-    assert asked == [f"POST {SERVER}/v1/statement"]
+            list(pages)
+    assert asked == [f"POST {SERVER}/v1/statement", f"DELETE {SERVER}"], "which ends it early, or cancels it"
 
 
 def test_tickets_are_sent_over_https_only(library: Library) -> None:

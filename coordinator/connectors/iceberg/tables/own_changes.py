@@ -11,7 +11,6 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -180,7 +179,7 @@ def _change(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOf
         width = len(table.schema().fields) + _has_lineage(table)
         new = changed.new_rows(batches, width)
         most = FEW_FILES if write.after else None
-        with catalog.row_room.limited(new) if write.after else nullcontext(new) as limited:
+        with catalog.row_room.limited(new, has_limits=bool(write.after)) as limited:
             files = list(written_files(table, limited, write_id, context, lineage=_has_lineage(table), most_files=most))
         context.procedure.check_cancelled()
         places = changed.by_file()

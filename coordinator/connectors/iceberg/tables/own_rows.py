@@ -8,7 +8,6 @@ import itertools
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -118,7 +117,7 @@ def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQ
     ):
         batches = (cast(pa.RecordBatch, batch) for batch in rows())
         most = FEW_FILES if write.after else None
-        with catalog.row_room.limited(batches) if write.after else nullcontext(batches) as limited:
+        with catalog.row_room.limited(batches, has_limits=bool(write.after)) as limited:
             files = list(written_files(table, limited, write_id, context, most_files=most))
         context.procedure.check_cancelled()
         if files:
