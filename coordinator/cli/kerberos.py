@@ -11,9 +11,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
+
+from coordinator.cli.gss_api import Exchange, GssError, Held, gss_api
 
 _SPNEGO = "1.3.6.1.5.5.2"
 _LEAST_SECONDS = 60
@@ -46,18 +47,16 @@ class Tickets:
 
     def __init__(self, asked: Kerberos) -> None:
         """Raises ImportError without the package."""
-        import gssapi
-
-        self._gssapi: Any = gssapi
+        self._gssapi = gss_api()
         self._asked = asked
-        self._kept: Any = None
+        self._kept: Held | None = None
         self._lock = threading.Lock()
 
     def user(self) -> str:
         """The principal without its realm, as most services map it. Raises KerberosError when nobody has a ticket."""
         return re.split("[/@]", str(self._credentials().name))[0]
 
-    def begin(self, host: str) -> tuple[Any, bytes]:
+    def begin(self, host: str) -> tuple[Exchange, bytes]:
         """A login at the service on ``host``, and the token that begins it. Raises KerberosError."""
         credentials = self._credentials()
         name = _service(self._asked, host)
@@ -69,11 +68,11 @@ class Tickets:
                 usage="initiate",
                 flags=[self._gssapi.RequirementFlag.mutual_authentication],
             )
-            return login, login.step()
+            return login, login.step() or b""
         except self._gssapi.exceptions.GSSError as error:
             raise KerberosError(f"no Kerberos ticket for the service {name.rstrip('@')}: {_reason(error)}") from error
 
-    def finish(self, login: Any, answer: bytes) -> None:
+    def finish(self, login: Exchange, answer: bytes) -> None:
         """Raises KerberosError unless ``answer`` shows that the server could read the token."""
         try:
             more = login.step(answer)
@@ -82,24 +81,24 @@ class Tickets:
         if more or not login.complete:
             raise KerberosError("the server is not the service that the ticket is for")
 
-    def _name(self, text: str) -> Any:
+    def _name(self, text: str) -> object:
         types = self._gssapi.NameType
         return self._gssapi.Name(text, types.kerberos_principal if "/" in text else types.hostbased_service)
 
-    def _credentials(self) -> Any:
+    def _credentials(self) -> Held:
         with self._lock:
             if self._kept is None or not self._lasts(self._kept):
                 self._kept = self._acquired()
             return self._kept
 
-    def _lasts(self, credentials: Any) -> bool:
+    def _lasts(self, credentials: Held) -> bool:
         try:
             seconds = credentials.lifetime
         except self._gssapi.exceptions.ExpiredCredentialsError:
             return False
         return seconds is None or seconds >= _LEAST_SECONDS
 
-    def _acquired(self) -> Any:
+    def _acquired(self) -> Held:
         """From the keytab anew where there is one, else what the cache has by now."""
         asked, errors = self._asked, self._gssapi.exceptions
         store = {}
@@ -118,11 +117,11 @@ class Tickets:
             raise KerberosError(f"no Kerberos ticket: {error}") from error
         return made
 
-    def _principal(self) -> Any:
+    def _principal(self) -> object | None:
         name, kind = self._asked.principal, self._gssapi.NameType.kerberos_principal
         return None if name is None else self._gssapi.Name(name, kind)
 
-    def _cause(self, error: Any) -> str:
+    def _cause(self, error: GssError) -> str:
         """The library says of a keytab without the key only that there is no cache either."""
         keytab = self._asked.keytab
         if keytab is None:
@@ -180,7 +179,7 @@ def _place(url: httpx.URL) -> tuple[str, int]:
     return url.host.lower(), url.port or (443 if url.scheme == "https" else 80)
 
 
-def _reason(error: Any) -> str:
+def _reason(error: GssError) -> str:
     """What the mechanism says, which is more than the code of GSS-API; in one line."""
     said = error.get_all_statuses(error.min_code, False)
     text = " ".join(" ".join(said).replace("\0", "").split())

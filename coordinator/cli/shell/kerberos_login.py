@@ -29,7 +29,7 @@ def tickets(options: Options) -> Tickets | None:
     try:
         made = Tickets(_asked(options, service))
         made.user()  # so that nothing is sent, nor a prompt shown, before there is a ticket
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError) as error:  # no package, or none of the system's libraries that it needs
         raise OptionError(f"{SWITCH} needs pip install 'procession[kerberos]': {error}") from error
     except KerberosError as error:
         raise OptionError(str(error)) from error
