@@ -6,8 +6,6 @@ in JSON (specification, appendix D), which PyIceberg does for values of Iceberg'
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyiceberg.conversions import to_json
 from pyiceberg.expressions import (
     AlwaysFalse,
@@ -28,7 +26,7 @@ from pyiceberg.expressions.visitors import bind
 from pyiceberg.schema import Schema
 from pyiceberg.types import PrimitiveType
 
-_Json = dict[str, Any] | bool
+_Json = dict[str, object] | bool
 _COMPARISONS: dict[type[BoundPredicate], str] = {
     BoundEqualTo: "eq",
     BoundGreaterThan: "gt",

@@ -5,9 +5,9 @@ The server tells neither sequence numbers nor bounds of columns. Which delete fi
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.conversions import from_json
 from pyiceberg.manifest import DataFileContent, FileFormat
@@ -15,7 +15,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
-from pyiceberg.types import DateType, PrimitiveType, TimestampType, TimestamptzType, TimeType
+from pyiceberg.types import PrimitiveType
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
@@ -109,7 +109,7 @@ def _live(file: ContentFile, specs: Mapping[int, PartitionSpec], schema: Schema)
         sort_order_id=file.sort_order_id,
     )
     found.spec_id = file.spec_id
-    found.__dict__["extras"] = {name: told for name in _EXTRAS if (told := getattr(file, name)) is not None}
+    found.__dict__["extras"] = {name: value for name in _EXTRAS if (value := getattr(file, name)) is not None}
     return LiveFile(found, _UNKNOWN)
 
 
@@ -122,19 +122,19 @@ def _partition(given: Sequence[JsonValue], spec: PartitionSpec, schema: Schema) 
     return Record(*(_stored(kind, value) for kind, value in zip(types, values, strict=True)))
 
 
-def _stored(kind: object, given: JsonValue) -> Any:
+def _stored(kind: object, given: JsonValue) -> object:
     if given is None or not isinstance(kind, PrimitiveType):
         return None
     try:
-        value: Any = from_json(kind, given)
+        value: object = from_json(kind, given)
     except (TypeError, AttributeError) as error:
         raise ValueError(f"{given!r} is no partition value of type {kind}") from error
-    match kind:
-        case DateType():
-            return date_to_days(value)
-        case TimeType():
-            return time_to_micros(value)
-        case TimestampType() | TimestamptzType():
+    match value:
+        case datetime.datetime():
             return datetime_to_micros(value)
+        case datetime.date():
+            return date_to_days(value)
+        case datetime.time():
+            return time_to_micros(value)
         case _:
             return value
