@@ -194,3 +194,17 @@ def test_a_file_that_goes_between_two_attempts_is_seen(lake: Any, table: Any, mo
     assert lake.rewrite("t", ALL)["failed_data_files_count"] == 1
     assert done
     tidy(lake, [i for i in range(800) if i != 275])
+
+
+def test_a_branch_loses_no_more(lake: Any, table: Any) -> None:
+    with table.manage_snapshots() as change:
+        change.create_branch(table.refresh().current_snapshot().snapshot_id, "side")
+    main = table.refresh().current_snapshot().snapshot_id
+    meanwhile(lake, lambda: lake.table("t").delete(EqualTo("id", 275), branch="side"))
+    assert lake.rewrite("t", ALL, branch="side")["failed_data_files_count"] == 1
+    table = lake.table("t")
+    side = table.snapshot_by_name("side").snapshot_id
+    found = table.scan(snapshot_id=side).to_arrow()["id"].to_pylist()
+    assert sorted(found) == [i for i in range(800) if i != 275]
+    assert table.current_snapshot().snapshot_id == main
+    assert lake.orphans("t") == set()
