@@ -29,6 +29,7 @@ from pyiceberg.exceptions import CommitFailedException, ValidationException
 from benchmarks.lab import Lab, peer
 from benchmarks.rewrite import BenchExecution
 from benchmarks.sort_little import HereWorkers
+from coordinator.dispatch.races import MOST_RACES
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.vocabulary.planned_statement import CallProcedure
@@ -146,7 +147,7 @@ def row_delta(spark: SparkEngine, told: Told, chance: random.Random) -> None:
 
 
 def rewrite(lab: Lab, told: Told, number: int) -> None:
-    """Packing and sorting in turn."""
+    """Packing and sorting in turn; one that lost begins anew, as often as the dispatcher lets it."""
     what = ("pack", "sort", "hilbert")[number % 3]
     procedure = next(p for p in lab.connector.procedures() if p.declaration.name == "rewrite_data_files")
     arguments: dict[str, Any] = {a.name: a.default for a in procedure.declaration.arguments}
@@ -154,17 +155,22 @@ def rewrite(lab: Lab, told: Told, number: int) -> None:
     arguments |= {"schema": "db", "table_name": "t", "options": options}
     if what != "pack":
         arguments |= {"strategy": "sort", "sorted_by": ["value", "id"] if what == "sort" else ["hilbert(id, value)"]}
-    found = lab.connector.table("db", "t")
-    assert found is not None
-    target = TableTarget("db", "t", found.snapshot_id, None)
-    workers: Any = HereWorkers()
-    context = ProcedureContext(BenchExecution().session, "lab", workers, datetime.now(UTC))
-    work = CallProcedure("lab", "rewrite_data_files", procedure.declaration.kind, arguments, target)
-    try:
-        row = run_procedure(procedure, work, context).rows[0]
-        told.count(what if row[0] else "nothing_to_rewrite")
-    except ProcessionError as error:
-        told.failed(what, error, [], certain=True)
+    for race in range(MOST_RACES + 1):
+        found = lab.connector.table("db", "t")
+        assert found is not None
+        target = TableTarget("db", "t", found.snapshot_id, None)
+        workers: Any = HereWorkers()
+        context = ProcedureContext(BenchExecution().session, "lab", workers, datetime.now(UTC))
+        work = CallProcedure("lab", "rewrite_data_files", procedure.declaration.kind, arguments, target)
+        try:
+            row = run_procedure(procedure, work, context).rows[0]
+            told.count(what if row[0] else "nothing_to_rewrite")
+            return
+        except ProcessionError as error:
+            if race == MOST_RACES or not error.retriable:
+                told.failed(what, error, [], certain=True)
+                return
+            told.count("begun_anew")
 
 
 def rewrite_by_iceberg(spark: SparkEngine, told: Told, number: int) -> None:

@@ -8,17 +8,13 @@ slowest; at the end both are equal. What changes no row is asked of tables of me
 from __future__ import annotations
 
 import json
-import statistics
 import sys
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
 
-from tests.e2e.service import Service, start_service, write_etc
+from benchmarks.beside_spark import ENGINES, by_turns, service_with_spark
+from tests.e2e.service import Service
 
 ROWS, FILES = 1_000_000, 8
-ENGINES = ("AUTO", "SPARK")
 MODES = ("merge-on-read", "copy-on-write")
 _WARM = 2
 _NUMBERS = (
@@ -64,46 +60,29 @@ def make(service: Service, version: str, mode: str, engine: str) -> str:
     return name
 
 
-def timed(service: Service, sql: str, engine: str) -> float:
-    """Milliseconds."""
-    begun = time.perf_counter()
-    service.execute(sql, session_properties={"engine": engine})
-    return (time.perf_counter() - begun) * 1000
-
-
-def measured(service: Service, version: str, mode: str, rounds: int) -> None:
+def compare(service: Service, version: str, mode: str, rounds: int) -> None:
     tables = {engine: make(service, version, mode, engine) for engine in ENGINES}
-    for what, statement in STATEMENTS.items():
-        if mode == "copy-on-write" and not statement(0).startswith(("UPDATE", "DELETE", "MERGE")):
+    for what, written in STATEMENTS.items():
+        if mode == "copy-on-write" and not written(0).startswith(("UPDATE", "DELETE", "MERGE")):
             continue
-        taken: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-        for number in range(_WARM + rounds):
-            for engine, table in tables.items():
-                taken[engine].append(timed(service, statement(number).format(t=table), engine))
-        figures = {
-            engine: [round(statistics.median(found[_WARM:]), 1), round(max(found[_WARM:]), 1)]
-            for engine, found in taken.items()
-        }
-        ratio = round(figures["SPARK"][0] / figures["AUTO"][0], 1)
+
+        def statement(number: int, engine: str, written: Callable[[int], str] = written) -> str:
+            return written(number).format(t=tables[engine])
+
+        figures = by_turns(service, statement, rounds, _WARM)
         about = {"version": version, "mode": mode, "statement": what}
-        print(json.dumps({"bench": "row_changes", **about, "ms_p50_max": figures, "ratio": ratio}), flush=True)
+        print(json.dumps({"bench": "row_changes", **about, **figures}), flush=True)
     sums = "SELECT count(*), sum(id), sum(kind), sum(price), count_if(name LIKE 'new%') FROM"
-    found_rows = [service.execute(f"{sums} {table}") for table in tables.values()]
-    if found_rows[0] != found_rows[1]:
-        raise SystemExit(f"version {version}, {mode}: {found_rows}")
+    found = [service.execute(f"{sums} {table}") for table in tables.values()]
+    if found[0] != found[1]:
+        raise SystemExit(f"version {version}, {mode}: {found}")
 
 
 def main(rounds: int = 10) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        service = start_service(write_etc(home / "etc"), home / "data", home / "log", cold=True)
-        try:
-            service.execute("CREATE SCHEMA iceberg.db")
-            for version in ("2", "3"):
-                for mode in MODES:
-                    measured(service, version, mode, rounds)
-        finally:
-            service.stop()
+    with service_with_spark() as service:
+        for version in ("2", "3"):
+            for mode in MODES:
+                compare(service, version, mode, rounds)
 
 
 if __name__ == "__main__":

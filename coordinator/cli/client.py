@@ -12,6 +12,7 @@ import msgspec
 import stamina
 
 from coordinator.cli.answers import DECODER, Answer, Column
+from coordinator.cli.kerberos import KerberosAuth, KerberosError
 from coordinator.cli.login import Login, LoginError
 from coordinator.cli.tls import StoreError, client_context
 from shared.protocol import headers as names
@@ -154,7 +155,8 @@ class StatementClient:
         self._login = login
         try:
             context = client_context(login.trusted, login.keystore, insecure=login.insecure)
-            self._http = httpx.Client(timeout=connection.timeout, verify=context, proxy=connection.proxy)
+            auth = None if login.kerberos is None else KerberosAuth(login.kerberos, self.server)
+            self._http = httpx.Client(timeout=connection.timeout, verify=context, proxy=connection.proxy, auth=auth)
         except (StoreError, ImportError, ValueError) as error:
             raise ServerUnreachableError(str(error)) from error
         if not connection.compression:
@@ -188,7 +190,7 @@ class StatementClient:
                     return
                 if self._early and answer.partialCancelUri is not None:
                     self._early = False
-                    self._request("DELETE", answer.partialCancelUri, None)
+                    self._answered("DELETE", answer.partialCancelUri)
                 answer = self._send("GET", self._next)
         finally:
             self._cancel()
@@ -202,14 +204,24 @@ class StatementClient:
         if address is not None and not (self._login.is_secret and not address.startswith("https://")):
             try:
                 self._http.delete(address, headers=self._headers())
-            except httpx.TransportError:
-                # The server is gone, and the statement with it.
+            except (httpx.TransportError, KerberosError):
+                # The server is gone, and the statement with it; without a ticket it does not listen.
                 return
 
     def _headers(self) -> dict[str, str]:
         return self.session.headers() | self._login.headers(self.session.user)
 
     def _send(self, method: str, address: str, sql: str | None = None) -> Answer:
+        response = self._answered(method, address, sql)
+        if response.status_code != httpx.codes.OK:
+            raise StatementError(response.text.strip() or f"HTTP {response.status_code}")
+        self.session = self.session.changed_by(response.headers)
+        try:
+            return DECODER.decode(response.content)
+        except msgspec.DecodeError as error:
+            raise ServerUnreachableError(f"{self.server} does not speak the statement protocol") from error
+
+    def _answered(self, method: str, address: str, sql: str | None = None) -> httpx.Response:
         try:
             response = self._request(method, address, sql)
             if response.status_code == httpx.codes.UNAUTHORIZED and self._logged_in(response):
@@ -221,15 +233,11 @@ class StatementClient:
         except UnicodeEncodeError as error:
             found = ascii(error.object[error.start : error.end])
             raise StatementError(f"{found} cannot be sent: names in headers are ASCII, statements are UTF-8") from error
+        except KerberosError as error:
+            raise ServerUnreachableError(str(error)) from error
         except httpx.HTTPStatusError as error:
             raise ServerUnreachableError(f"{self.server} is not taking statements: {error.response.text}") from error
-        if response.status_code != httpx.codes.OK:
-            raise StatementError(response.text.strip() or f"HTTP {response.status_code}")
-        self.session = self.session.changed_by(response.headers)
-        try:
-            return DECODER.decode(response.content)
-        except msgspec.DecodeError as error:
-            raise ServerUnreachableError(f"{self.server} does not speak the statement protocol") from error
+        return response
 
     def _logged_in(self, response: httpx.Response) -> bool:
         """Whether somebody has logged in with a browser, where that is wanted and offered."""
@@ -241,7 +249,8 @@ class StatementClient:
 
     def _request(self, method: str, address: str, sql: str | None) -> httpx.Response:
         if self._login.is_secret and not address.startswith("https://"):
-            raise ServerUnreachableError(f"passwords and tokens are sent over https only, not to {address}")
+            secrets = "passwords and tokens" if self._login.kerberos is None else "Kerberos tickets"
+            raise ServerUnreachableError(f"{secrets} are sent over https only, not to {address}")
         content = None if sql is None else sql.encode()
         if method == "POST":
             # Not repeated: nobody knows whether a lost answer's statement was taken.

@@ -1,4 +1,4 @@
-"""How a client says who it is: a password, a token, a certificate, or a login in the browser."""
+"""How a client says who it is: a password, a token, a certificate, a ticket, or a login in the browser."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from coordinator.cli.kerberos import Tickets
 from coordinator.cli.shell.values import visible
 from coordinator.cli.tls import Store
 
@@ -38,10 +39,11 @@ class Login:
     insecure: bool = False
     external: ExternalLogin | None = None
     principal: str | None = None
+    kerberos: Tickets | None = None
 
     @property
     def is_secret(self) -> bool:
-        return self.password is not None or self.token is not None or self.external is not None
+        return any(each is not None for each in (self.password, self.token, self.external, self.kerberos))
 
     @property
     def trusted(self) -> Store | None:

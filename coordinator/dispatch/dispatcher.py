@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +14,8 @@ from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
 from coordinator.dispatch.events import QueryEvents
 from coordinator.dispatch.execution import start_execution
-from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
+from coordinator.dispatch.planning import Planning
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
 from coordinator.dispatch.races import MOST_RACES, last_race, lost_race, pause_seconds
@@ -24,19 +24,18 @@ from coordinator.dispatch.replays import Replays
 from coordinator.dispatch.result_space import ResultSpace, return_memory
 from coordinator.dispatch.segments import SpooledSegments
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.dispatch.slots import Slots
 from coordinator.dispatch.states import QueryState
-from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
+from coordinator.dispatch.stats import elapsed_seconds
 from coordinator.dispatch.submission import Submission
 from coordinator.dispatch.totals import Totals
 from coordinator.dispatch.transactions import Transactions
 from coordinator.dispatch.unpolled import UnpolledStatements
 from coordinator.resource_groups.manager import ResourceGroups
-from coordinator.resource_groups.query_type import query_type_of
-from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
-from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from coordinator.vocabulary.trace_context import begin_tracing, trace_of
-from coordinator.vocabulary.traced_calls import TracedCall, TracedCalls, collecting
+from coordinator.vocabulary.traced_calls import TracedCalls
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -77,14 +76,12 @@ class Dispatcher:
         self._transactions = Transactions(self.clock)
         self._unpolled = UnpolledStatements(self.settings)
         self.refusal: ProcessionError | None = None
-        self._planner = planner
-        self._checker = checker
-        self._freshness = freshness
-        self._listeners: list[Callable[[Query], None]] = []
-        self._redact = redact
-        self._distributed, self._traced = distributed_procedures, traced
-        self._executor = executor
         self.events = events or QueryEvents()
+        self._planning = Planning(planner, checker, freshness, self.settings, self._transactions, self.events)
+        self._slots = Slots(groups, self.settings, self.clock, distributed_procedures)
+        self._listeners: list[Callable[[Query], None]] = []
+        self._redact, self._traced = redact, traced
+        self._executor = executor
         self.results = ResultSpace(
             self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
         )
@@ -93,7 +90,6 @@ class Dispatcher:
         self._deliveries: dict[str, Delivery] = {}
         self._replays = Replays(self.settings.max_replay_size, self.settings.client_timeout)
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ticked = self.clock.monotonic()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -126,29 +122,14 @@ class Dispatcher:
             self._deliveries.pop(query.id).release()
         await self.segments.sweep()
         active = self.registry.active()
-        self._tick_groups(active)
+        self._slots.tick(active)
         self._transactions.sweep({query.session.transaction_id for query in active})
         for query in active:
             settle(query, self.results)
             if query.state is QueryState.RUNNING:
-                self._yield_slot(query)
+                self._slots.lend(query)
         for conversation in self._replays.sweep()[:_WRITES_OF_A_SWEEP]:
             await conversation.set_aside()
-
-    def _yield_slot(self, query: Query) -> None:
-        """An engine that waits for its client uses nothing that a slot stands for; others may run meanwhile."""
-        if query.buffer.waiting_seconds >= self.settings.stalled_after:
-            self.groups.pause(query.id)
-        else:
-            self.groups.resume(query.id)
-
-    def _tick_groups(self, active: Iterable[Query]) -> None:
-        now, before = self.clock.monotonic(), self._ticked
-        self._ticked = now
-        running = {query.id: query.progress for query in active if query.state.dispatched and not query.state.done}
-        workers = max((progress.nodes for progress in running.values()), default=1)
-        memory = {query_id: float(progress.peak_memory_bytes) for query_id, progress in running.items()}
-        self.groups.tick(now - before, lambda query_id: memory.get(query_id, 0.0), max(1, workers))
 
     def submit(self, submission: Submission, *, shown_text: str | None = None, attempt: int = 0) -> Query:
         """Register a statement. It starts with its first poll, or with ``start``."""
@@ -253,11 +234,11 @@ class Dispatcher:
         await self._guarded(query, self._planned_and_run(query))
 
     async def _planned_and_run(self, query: Query) -> None:
-        planned = await self._plan(query) if self._eager(query) else None
-        await self._queue(query, planned)
-        if planned is None or await self._stale(query, planned):
+        planned = await self._planning.plan(query) if self._planning.is_eager(query) else None
+        await self._slots.acquire(query, planned)
+        if planned is None or await self._planning.is_stale(query, planned):
             query.transition(QueryState.PLANNING)
-            planned = await self._plan(query)
+            planned = await self._planning.plan(query)
         self._execute(query, planned)
 
     async def _guarded(self, query: Query, work: Coroutine[None, None, None]) -> None:
@@ -271,58 +252,6 @@ class Dispatcher:
             query.fail(error)
         except Exception as error:
             query.fail(internal_error(error, query_id=query.id))
-
-    def _eager(self, query: Query) -> bool:
-        chosen = query.session.properties.get("eager_plan_validation_enabled")
-        return self.settings.eager_validation if chosen is None else chosen.strip().lower() != "false"
-
-    async def _plan(self, query: Query) -> PlannedStatement:
-        try:
-            planned = await shown_plan(await self._planner.plan(query.text, query.session), query)
-        except ProcessionError as error:
-            _note_calls(query, error.calls)
-            raise
-        query.timeline.record(planned.verb_seconds)
-        query.planned = planned
-        query.verdicts.clear()
-        _note_calls(query, planned.calls)
-        self._transactions.begun(planned.session_change)
-        query.warnings = planned.warnings
-        with query.timeline.measure("check"), collecting(query.calls, "check"):
-            query.warnings += await self._checker.check(planned, query.session, query.verdicts.append)
-        self.events.planned(query, planned)
-        return planned
-
-    async def _stale(self, query: Query, planned: PlannedStatement) -> bool:
-        """A plan that had to wait may describe tables that are no more; one that had not is as good as new."""
-        if self._freshness is None or queued_seconds(query) < self.settings.fresh_plan_age:
-            return False
-        return await self._freshness.changed(planned)
-
-    async def _queue(self, query: Query, planned: PlannedStatement | None) -> None:
-        if planned is None:
-            query_type = query_type_of(query.text, query.session, self._distributed)
-        else:
-            query_type = planned.query_type
-        selection = self.groups.select(criteria_of(query.session, query_type))
-        query.resource_group = selection.path
-        query.limits = selection.specs[-1].limits
-        query.transition(QueryState.QUEUED)
-        with query.timeline.measure("queue"):
-            await self.groups.acquire(
-                selection,
-                query.id,
-                priority=_priority(query.session),
-                retry=query.attempt > 0,
-                done=planned is not None and isinstance(planned.work, ReturnRows),
-            )
-        query.on_done(self._release)
-        query.transition(QueryState.DISPATCHING)
-
-    def _release(self, query: Query) -> None:
-        # As in Presto, what failed through no fault of the user's does not count against the group.
-        blameless = query.error is not None and query.error.code.type != "USER_ERROR"
-        self.groups.release(query.id, 0.0 if blameless else query.cpu_seconds)
 
     def _execute(self, query: Query, planned: PlannedStatement) -> None:
         query.timeline.start("dispatch")
@@ -367,7 +296,7 @@ class Dispatcher:
 
         async def again() -> None:
             await asyncio.sleep(pause_seconds())
-            planned = await self._plan(query)
+            planned = await self._planning.plan(query)
             self._execute(query, last_race(planned) if query.runs_again == MOST_RACES else planned)
 
         self._begin(query, self._guarded(query, again()))
@@ -382,18 +311,6 @@ class Dispatcher:
         """Return once no query runs and no rows wait for a client."""
         while self.registry.active() or self.segments.wanted:
             await asyncio.sleep(poll_interval)
-
-
-def _note_calls(query: Query, calls: Iterable[object]) -> None:
-    if query.calls is not None:
-        query.calls.add(*(call for call in calls if isinstance(call, TracedCall)))
-
-
-def _priority(session: Session) -> int:
-    try:
-        return int(session.properties.get("query_priority", "1"))
-    except ValueError:
-        return 1  # the planner refuses the value
 
 
 def _cancel_from_outside(task: asyncio.Task[None]) -> None:

@@ -1,30 +1,37 @@
-"""Changes of rows that lose to other commits, and are planned anew over the tables as they are then."""
+"""Changes and rewrites of rows that lose to other commits, and are planned anew over the tables as they are then."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
 
-from coordinator.vocabulary.planned_statement import PlannedStatement, WriteRows
+from coordinator.vocabulary.planned_statement import CallProcedure, PlannedStatement, WriteRows
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ProcedureKind
 
 MOST_RACES = 3
 """That one statement runs."""
 
 
 def lost_race(planned: PlannedStatement, error: ProcessionError, engine: str | None = None) -> bool:
-    """Whether a change of rows met another commit and changed nothing, so that it may be planned anew.
+    """Whether a statement met another commit and changed nothing, so that it may be planned anew.
 
-    Those that Spark ran, by the name of the ``engine``, have read their table again by themselves
-    (``iceberg.write-conflict-retries``).
+    Changes of rows that Spark ran, by the name of the ``engine``, have read their table again by themselves
+    (``iceberg.write-conflict-retries``). A rewrite loses where most of what it read was removed meanwhile.
     """
-    work = planned.work
-    own = isinstance(work, WriteRows) and work.rows is not None and work.write.kind != "INSERT"
-    return own and engine != "spark" and error.retriable and error.code is ErrorCode.TRANSACTION_CONFLICT
+    if not error.retriable or error.code is not ErrorCode.TRANSACTION_CONFLICT:
+        return False
+    match planned.work:
+        case CallProcedure(kind=kind):
+            return kind is ProcedureKind.TABLE_DATA_REWRITE
+        case WriteRows(write, rows=rows):
+            return rows is not None and write.kind != "INSERT" and engine != "spark"
+        case _:
+            return False
 
 
 def last_race(planned: PlannedStatement) -> PlannedStatement:
-    """The same for Spark, where that can do it: it reads the table again by itself until it wins."""
+    """The same for Spark, where that can do it, which reads the table again by itself so many times."""
     work = planned.work
     if isinstance(work, WriteRows) and work.rows is not None and work.write.after:
         return replace(planned, work=replace(work, rows=None))

@@ -172,11 +172,8 @@ class Executor:
                     raise ProcessionError(ErrorCode.NOT_SUPPORTED, "catalog.management is static")
                 self._manage(work)
                 yield rows_to_batch(planned.columns, [[True]])
-            case AnalyzeTable(catalog, schema, table, properties):
-                analyzer = asked_before(self._catalogs.capabilities(catalog).analyze)
-                analyzed = analyzer.analyze(schema, table, properties, self._context(catalog, execution))
-                execution.set_update_count(analyzed)
-                yield rows_to_batch(planned.columns, [[analyzed]])
+            case AnalyzeTable() as work:
+                yield rows_to_batch(planned.columns, [[self._analyze(work, execution)]])
             case WriteRows() as work:
                 yield rows_to_batch(planned.columns, [[self._write(work, execution)]])
             case _:
@@ -299,6 +296,13 @@ class Executor:
             check_cancelled=execution.check_cancelled,
             jobs=self._jobs,
         )
+
+    def _analyze(self, work: AnalyzeTable, execution: Execution) -> int:
+        analyzer = asked_before(self._catalogs.capabilities(work.catalog).analyze)
+        context = self._context(work.catalog, execution)
+        analyzed = analyzer.analyze(work.schema, work.table, work.properties, context)
+        execution.set_update_count(analyzed)
+        return analyzed
 
     def _change(self, work: ChangeCatalog, execution: Execution) -> None:
         does = self._catalogs.capabilities(work.catalog)

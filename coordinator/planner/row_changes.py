@@ -170,10 +170,7 @@ def scan_target(
     version = version_in_session(connector, name.schema, name.name, planner.session)
     table = connector.table(name.schema, name.name, version)
     if table is None:
-        if not connector.schema_exists(name.schema):
-            raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {name.schema} does not exist")
-        refuse_view(name, location, planner.catalogs, _OF_VIEWS[what])
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {name} does not exist")
+        raise _no_table(planner, name, location, what)
     writable(connector, what)
     for place in (FILE, ROW_ID, LINEAGE):  # no column of a subquery is called so
         planner.ids.names.used.setdefault(place.name, 0)
@@ -203,6 +200,14 @@ def scan_target(
     changed = TableName(table.catalog.lower(), table.schema.lower(), table.name.lower())
     planner.guard.read(TableRead(changed, columns, planner.references, planner.reader, optional=True))
     return Target(table, scan, tuple(fields))
+
+
+def _no_table(planner: QueryPlanner, name: ObjectName, location: ErrorLocation, what: str) -> ProcessionError:
+    """Raises ProcessionError where it is a view."""
+    if not connector_of(name.catalog, location, planner.catalogs).schema_exists(name.schema):
+        return ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {name.schema} does not exist")
+    refuse_view(name, location, planner.catalogs, _OF_VIEWS[what])
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {name} does not exist")
 
 
 def _metadata_column(number: int, name: str, type_: str) -> dict[str, object]:

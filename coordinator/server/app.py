@@ -41,6 +41,8 @@ from coordinator.server.ui.user_names import UserNames
 if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
 
 def create_server(
     dispatcher: Dispatcher,
@@ -64,35 +66,14 @@ def create_server(
     lifecycle = NodeLifecycle(dispatcher, settings.shutdown_grace_period, stop)
     life = UiLife(dispatcher)
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with around() if around is not None else nullcontext(), dispatcher.running(), life.running():
-            lifecycle.starting = False
-            async with _closing_owners(settings):
-                yield
-
-    app = FastAPI(
-        title="Procession",
-        version=node.version,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        telemetry=_telemetry(),
-    )
-    app.add_exception_handler(ProblemError, answer_problem)
-    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app = _application(node.version, _lifespan(around or nullcontext, dispatcher, life, lifecycle, settings))
     access = QueryAccess(settings.access_control, settings.denied, settings.done)
     prepared = None if parse_statement is None else PreparedTexts(parse_statement)
     protocol = StatementRoutes(dispatcher, settings, prepared)
     about_node = NodeRoutes(dispatcher, node, lifecycle, access, engines, settings.cluster)
     app.router.routes.extend(quick_routes(protocol, about_node))
     app.include_router(protocol.router())
-    app.include_router(SegmentRoutes(dispatcher).router())
-    app.include_router(QueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
-    app.include_router(PeerQueryRoutes(dispatcher, access, node.node_id, settings.cluster).router())
-    if settings.history is not None:
-        app.include_router(HistoryRoutes(settings.history, access).router())
-    app.include_router(ResourceGroupRoutes(dispatcher, access).router())
+    _add_queries(app, dispatcher, settings, access, node.node_id)
     app.include_router(about_node.router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
     shown = ui or UiSources()
@@ -105,6 +86,32 @@ def create_server(
     return app
 
 
+def _application(version: str, lifespan: Lifespan) -> FastAPI:
+    app = FastAPI(
+        title="Procession", version=version, lifespan=lifespan, docs_url=None, redoc_url=None, telemetry=_telemetry()
+    )
+    app.add_exception_handler(ProblemError, answer_problem)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    return app
+
+
+def _lifespan(
+    around: Callable[[], AbstractAsyncContextManager[None]],
+    dispatcher: Dispatcher,
+    life: UiLife,
+    lifecycle: NodeLifecycle,
+    settings: ServerSettings,
+) -> Lifespan:
+    @asynccontextmanager
+    async def running(_: FastAPI) -> AsyncIterator[None]:
+        async with around(), dispatcher.running(), life.running():
+            lifecycle.starting = False
+            async with _closing_owners(settings):
+                yield
+
+    return running
+
+
 def _telemetry() -> TelemetryConfig:
     """Of OpenTelemetry's for Python, where somebody runs the coordinator under it, and else none.
 
@@ -112,6 +119,18 @@ def _telemetry() -> TelemetryConfig:
     """
     wanted = "opentelemetry.sdk" in sys.modules or os.environ.get("FASTAPI_OTEL_AUTO_CONFIGURE", "").lower() == "true"
     return {} if wanted else {"tracing": False, "metrics": False, "logs": False}
+
+
+def _add_queries(
+    app: FastAPI, dispatcher: Dispatcher, settings: ServerSettings, access: QueryAccess, node_id: str
+) -> None:
+    """What is told of queries beside their own conversation: rows in segments, lists, history, groups."""
+    app.include_router(SegmentRoutes(dispatcher).router())
+    app.include_router(QueryRoutes(dispatcher, access, node_id, settings.cluster).router())
+    app.include_router(PeerQueryRoutes(dispatcher, access, node_id, settings.cluster).router())
+    if settings.history is not None:
+        app.include_router(HistoryRoutes(settings.history, access).router())
+    app.include_router(ResourceGroupRoutes(dispatcher, access).router())
 
 
 def _add_guards(app: FastAPI, dispatcher: Dispatcher, settings: ServerSettings) -> None:

@@ -72,30 +72,36 @@ class AuthenticationGuard:
             renewed = await self._oauth2.refreshes.for_browser(cookie)
             if renewed is not None:
                 cookie, send = renewed.token, _with_token(send, renewed)
+        said: list[str] = []
         try:
             if session is not None:
                 identity: Identity | None = await self._authentication.acting(session, _named_user(headers))
             else:
                 identity = await self._authentication.identify(
-                    _credentials(scope, headers, cookie), _named_user(headers), secure=secure
+                    _credentials(scope, headers, cookie, said), _named_user(headers), secure=secure
                 )
         except RequestRefusedError as error:
-            if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
-                client = scope.get("client")
-                _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
-                self._refused(error.text, claimed_user(headers), client and client[0])
-            elif is_page and self._authentication.forms and scope["path"] != NEGOTIATE:
-                await to_login_page(request)(scope, receive, send)
-                return
-            response = text_response(error.status, error.text)
-            # Clients read one challenge from each line.
-            response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
-            if cookie is not None and error.status == UNAUTHENTICATED:
-                response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+            response = self._refusal(request, error, is_page=is_page, by_cookie=cookie is not None)
             await response(scope, receive, send)
             return
         scope.setdefault("state", {})["identity"] = identity
-        await self._app(scope, receive, send)
+        await self._app(scope, receive, _saying(send, said) if said else send)
+
+    def _refusal(self, request: Request, error: RequestRefusedError, *, is_page: bool, by_cookie: bool) -> Response:
+        """What somebody is told who is not let in, after those who want to know were told of it."""
+        path = request.scope["path"]
+        if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
+            address = request.client and request.client.host
+            _log.info("request refused", address=address, path=path, reason=error.text)
+            self._refused(error.text, claimed_user(request.headers), address)
+        elif is_page and self._authentication.forms and path != NEGOTIATE:
+            return to_login_page(request)
+        response = text_response(error.status, error.text)
+        # Clients read one challenge from each line.
+        response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
+        if by_cookie and error.status == UNAUTHENTICATED:
+            response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+        return response
 
     def _is_open(self, scope: Scope) -> bool:
         if scope["path"] in _OPEN and scope["method"] in _READING:
@@ -118,9 +124,18 @@ def _with_token(send: Send, handed: Handed) -> Send:
     set_token(carrier, handed)
     cookies = [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
 
+    return _with_headers(send, cookies)
+
+
+def _saying(send: Send, said: list[str]) -> Send:
+    """The answer shows who the server is."""
+    return _with_headers(send, [(b"www-authenticate", each.encode("latin-1")) for each in said])
+
+
+def _with_headers(send: Send, headers: list[tuple[bytes, bytes]]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *cookies]}
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
         await send(message)
 
     return sending
@@ -156,7 +171,7 @@ def _is_segment(scope: Scope) -> bool:
     return scope["method"] in _READING and scope["path"].startswith("/v1/spooled/")
 
 
-def _credentials(scope: Scope, headers: Headers, cookie: str | None) -> Credentials:
+def _credentials(scope: Scope, headers: Headers, cookie: str | None, said: list[str]) -> Credentials:
     client = scope.get("client")
     tls = scope.get("extensions", {}).get("tls", {})
     try:
@@ -164,7 +179,7 @@ def _credentials(scope: Scope, headers: Headers, cookie: str | None) -> Credenti
     except ProblemError:  # which the route will tell
         base = ""
     brought: Mapping[str, str] = headers if cookie is None else {**headers, "authorization": f"Bearer {cookie}"}
-    return Credentials(brought, None if client is None else client[0], tls.get("client_cert_name"), base)
+    return Credentials(brought, None if client is None else client[0], tls.get("client_cert_name"), base, said.append)
 
 
 def authenticated_identity(request: Request) -> Identity | None:

@@ -68,16 +68,21 @@ def work_of(
     except ProcessionError as refused:
         if limits.engine == "embedded":
             raise
-        try:
-            return RunOnSpark(*sql("spark"), why=f"only Spark can: {refused.message}")
-        except ProcessionError:
-            raise refused from None
+        return _what_only_spark_can(sql, refused)
     if choice.only or not choice.rows:
         return local
     decided = _decided_by_spark(local, sql, choice, limits)
     if decided is not None or explained:
         return decided or local
     return replace(local, otherwise=put_by(root, relation_of), most_sent_bytes=choice.most_sent_bytes)
+
+
+def _what_only_spark_can(sql: Callable[[str], tuple[str, tuple[Input, ...]]], refused: ProcessionError) -> RunOnSpark:
+    """Raises what the embedded engine refused where Spark refuses it as well."""
+    try:
+        return RunOnSpark(*sql("spark"), why=f"only Spark can: {refused.message}")
+    except ProcessionError:
+        raise refused from None
 
 
 def _decided_by_spark(

@@ -29,7 +29,7 @@ def in_order(form: SpecialForm, dialect: str, render: Render) -> exp.Expr:
     kind: type[exp.Expr] = exp.And if form.form == "AND" else exp.Or
     terms = terms_of(form, form.form)
     if len(terms) >= MANY and len(made := _as_lists(terms, form.form)) < len(terms):
-        return render(_joined(made, form.form))
+        return render(joined(made, form.form))
     if dialect != "duckdb" or not any(may_fail(term) for term in terms[1:]):
         return binary(kind, render(form.arguments[0]), render(form.arguments[1]))
     trees = [render(term) for term in terms]
@@ -87,5 +87,5 @@ def compared(term: RowExpression, name: str) -> tuple[Variable, Constant] | None
     return (column, value) if plain else None
 
 
-def _joined(terms: Sequence[RowExpression], form: str) -> RowExpression:
+def joined(terms: Sequence[RowExpression], form: str) -> RowExpression:
     return disjunction(terms) if form == "OR" else conjunction(terms)

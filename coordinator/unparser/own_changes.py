@@ -7,7 +7,7 @@ id (in version 3, of UPDATE and MERGE); and the columns of the table (not of DEL
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from coordinator.expressions.builders import constant, not_, operator, special, typed
@@ -16,10 +16,11 @@ from coordinator.optimizer.rules.prune_unreferenced_outputs import pruned
 from coordinator.planner.row_changes import FILE, LINEAGE, ROW_ID, RowChange
 from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import work_of
+from coordinator.unparser.beside_spark import RowsOfWrite, beside_spark
 from coordinator.unparser.engine_choice import EngineLimits
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json
-from coordinator.vocabulary.planned_statement import Column, RunLocally, Work, WriteRows
+from coordinator.vocabulary.planned_statement import Column, WriteRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, SpecialForm, Variable, type_of
 from shared.plan.nodes import (
@@ -55,21 +56,12 @@ def own_change(
 
 def little_change(
     change: RowChange, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits
-) -> tuple[Work, tuple[Column, ...]] | None:
-    """The query beside Spark's statement, where the embedded engine answers it; None where Spark is to do it all."""
-    if limits.engine == "spark":
-        return None
-    try:
-        work, columns = _query(change, logical, relation_of, limits)
-    except ProcessionError:
-        return None
-    # What is too much for the engine is Spark's as a whole: it would read the rows, and the coordinator write them.
-    return (replace(work, otherwise=None), columns) if isinstance(work, RunLocally) else None
+) -> RowsOfWrite | None:
+    """The query beside Spark's statement; None where Spark is to do it all."""
+    return beside_spark(lambda: _query(change, logical, relation_of, limits), limits)
 
 
-def _query(
-    change: RowChange, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits
-) -> tuple[Work, tuple[Column, ...]]:
+def _query(change: RowChange, logical: OutputNode, relation_of: RelationOf, limits: EngineLimits) -> RowsOfWrite:
     node = _changing(logical)
     source: PlanNode = node.source
     columns: tuple[Variable, ...] = (FILE, ROW_ID)

@@ -14,6 +14,7 @@ from coordinator.planner.incremental import Part
 from coordinator.planner.row_changes import RowChange
 from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import LIMITS, unparse_for_spark, work_of
+from coordinator.unparser.beside_spark import RowsOfWrite, beside_spark
 from coordinator.unparser.constant_query import constant_rows
 from coordinator.unparser.engine_choice import EngineLimits
 from coordinator.unparser.own_changes import changes_times, little_change, own_change
@@ -21,7 +22,7 @@ from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import holds_json, stored_json
 from coordinator.unparser.trees import column, name
-from coordinator.vocabulary.planned_statement import Column, ReturnRows, RunLocally, RunOnSpark, SelectRows, WriteRows
+from coordinator.vocabulary.planned_statement import Column, WriteRows
 from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableScanNode, TableWriterNode, ValuesNode
@@ -88,25 +89,12 @@ def _own_rows(write: TableWrite, writer: TableWriterNode, relation_of: RelationO
     return WriteRows(replace(write, before="INSERT INTO"), rows=_query(writer, relation_of, limits))
 
 
-def _few_rows(
-    writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits
-) -> tuple[ReturnRows | RunLocally | RunOnSpark | SelectRows, tuple[Column, ...]] | None:
-    """The query beside Spark's statement, of VALUES or where the embedded engine answers it; None for Spark's alone."""
-    if limits.engine == "spark":
-        return None
-    try:
-        work, columns = _query(writer, relation_of, limits)
-    except ProcessionError:
-        return None  # a value that cannot be told before Spark is asked, which has dates that Python has not
-    if _is_small(writer.source):
-        return work, columns
-    # What is too much for the engine is Spark's as a whole: it would read the rows, and the coordinator write them.
-    return (replace(work, otherwise=None), columns) if isinstance(work, RunLocally) else None
+def _few_rows(writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits) -> RowsOfWrite | None:
+    few = _is_small(writer.source)
+    return beside_spark(lambda: _query(writer, relation_of, limits), limits, few=few)
 
 
-def _query(
-    writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits
-) -> tuple[ReturnRows | RunLocally | RunOnSpark | SelectRows, tuple[Column, ...]]:
+def _query(writer: TableWriterNode, relation_of: RelationOf, limits: EngineLimits) -> RowsOfWrite:
     """What is written, on whichever engine suits it."""
     query = OutputNode(
         id=writer.id, source=writer.source, columnNames=writer.columnNames, outputVariables=writer.columns

@@ -38,6 +38,12 @@ def captured() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
+def fragment(captured: list[dict[str, Any]]) -> SimplePlanFragment:
+    """A worker fragment with a filter and calls in it."""
+    return next(e["fragment"] for e in captured if e["query"] == "q06" and e["fragment"].id == "1")
+
+
+@pytest.fixture
 def session() -> Session:
     return Session(user="tester", query_id="20260101_000000_00000_abcde")
 

@@ -1,12 +1,13 @@
-"""Changes of rows that lost to other commits: which run again, and how the last time."""
+"""Changes and rewrites of rows that lost to other commits: which run again, and how the last time."""
 
 from __future__ import annotations
 
 import pytest
 
 from coordinator.dispatch.races import last_race, lost_race
-from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally, WriteRows
+from coordinator.vocabulary.planned_statement import CallProcedure, Column, PlannedStatement, RunLocally, WriteRows
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ProcedureKind
 from shared.spi.table_writes import TableWrite, WriteKind
 
 ROWS = (RunLocally("SELECT 1"), (Column("$file", "varchar"),))
@@ -16,6 +17,25 @@ CONFLICT = ProcessionError(ErrorCode.TRANSACTION_CONFLICT, "another commit won",
 def planned(kind: WriteKind = "UPDATE", *, own: bool = True, after: str = "AS x USING y") -> PlannedStatement:
     write = TableWrite("iceberg", "db", "t", kind, "MERGE INTO", after)
     return PlannedStatement("UPDATE", (), WriteRows(write, rows=ROWS if own else None))
+
+
+def call(kind: ProcedureKind) -> PlannedStatement:
+    return PlannedStatement("CALL", (), CallProcedure("iceberg", "rewrite_data_files", kind, {}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "lost"),
+    [
+        (ProcedureKind.TABLE_DATA_REWRITE, CONFLICT, True),
+        (ProcedureKind.TABLE_DATA_REWRITE, ProcessionError(ErrorCode.TRANSACTION_CONFLICT, "a part landed"), False),
+        (ProcedureKind.TABLE_DATA_REWRITE, ProcessionError(ErrorCode.NOT_FOUND, "gone", retriable=True), False),
+        (ProcedureKind.COORDINATOR, CONFLICT, False),
+        (ProcedureKind.MAINTENANCE, CONFLICT, False),
+    ],
+)
+def test_which_calls_race_again(kind: ProcedureKind, error: ProcessionError, lost: bool) -> None:
+    assert lost_race(call(kind), error) is lost_race(call(kind), error, "spark") is lost
+    assert last_race(call(kind)) == call(kind)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,10 @@ from tests.iceberg.rest_views import RestViewServer
 
 ENDPOINTS = [str(endpoint) for endpoint in DEFAULT_ENDPOINTS]
 VIEW_ENDPOINTS = [str(endpoint) for endpoint in PYICEBERG_VIEW_ENDPOINTS]
+PLANNING = (
+    Capability.V1_SUBMIT_TABLE_SCAN_PLAN,
+    Capability.V1_TABLE_SCAN_PLAN_TASKS,
+)
 _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (NoSuchTableError, 404, "NoSuchTableException"),
     (NoSuchNamespaceError, 404, "NoSuchNamespaceException"),
@@ -149,6 +153,8 @@ class RestHandler(BaseHTTPRequestHandler):
                 return self._described(self.catalog.load_table((*self._parts(schema), name)))
             case [_, "namespaces", schema, "tables", name, "credentials"]:
                 return self._credentials((*self._parts(schema), name))
+            case [_, "namespaces", schema, "tables", name, "plan", _]:
+                return self._planned((*self._parts(schema), name), path[5:], {})
             case [_, "namespaces", schema, "views"]:
                 return self._page("identifiers", [{"namespace": [schema], "name": n} for n in self.views.names(schema)])
             case [_, "namespaces", schema, "views", name]:
@@ -158,10 +164,11 @@ class RestHandler(BaseHTTPRequestHandler):
     def _config(self) -> dict[str, Any]:
         renewal = [str(Capability.V1_LOAD_CREDENTIALS)] if self.habits.has_credentials_path else []
         policies = [] if self.habits.policies is None else ["GET /polaris/v1/{prefix}/applicable-policies"]
+        plans = [] if self.habits.plans is None else [str(each) for each in PLANNING]
         told: dict[str, Any] = {
             "defaults": self.habits.defaults,
             "overrides": dict(self.habits.overrides),
-            "endpoints": [*ENDPOINTS, *VIEW_ENDPOINTS, *renewal, *policies],
+            "endpoints": [*ENDPOINTS, *VIEW_ENDPOINTS, *renewal, *policies, *plans],
         }
         if self.habits.prefix:
             told["overrides"]["prefix"] = self.habits.prefix
@@ -221,6 +228,8 @@ class RestHandler(BaseHTTPRequestHandler):
                 return None
             case [_, "namespaces", schema, "tables", name, "metrics"]:
                 return None
+            case [_, "namespaces", schema, "tables", name, "plan" | "tasks"]:
+                return self._planned((*self._parts(schema), name), path[5:], body)
             case [_, "namespaces", schema, "tables", name]:
                 return self._committed((*self._parts(schema), name), body)
         raise NoSuchTableError("/".join(path))
@@ -266,11 +275,20 @@ class RestHandler(BaseHTTPRequestHandler):
                 drop((*self._parts(schema), name))
             case [_, "namespaces", schema, "views", name]:
                 return self.views.drop(schema, name)
+            case [_, "namespaces", schema, "tables", name, "plan", _]:
+                return self._planned((*self._parts(schema), name), path[5:], {})
         return None
+
+    def _planned(self, identifier: tuple[str, ...], path: list[str], body: dict[str, Any]) -> Any:
+        if self.habits.plans is None:
+            raise RefusedError(406)
+        return self.habits.plans(self.catalog.load_table(identifier), self.command, "/".join(path), body)
 
     def _described(self, table: Table) -> dict[str, Any]:
         config, credentials = self.habits.vend(table)
         answer = _described(table)
+        if self.habits.plans is not None:
+            answer["config"]["scan-planning-mode"] = "server"
         if self.habits.etags:
             self.etag = f'"{hashlib.sha256(table.metadata_location.encode()).hexdigest()[:16]}"'
         answer["config"] |= config
@@ -278,7 +296,10 @@ class RestHandler(BaseHTTPRequestHandler):
 
 
 def _described(table: Table) -> dict[str, Any]:
-    metadata = json.loads(table.metadata.model_dump_json())
+    if table.format_version > 2:  # which PyIceberg does not write
+        metadata = json.loads(table.io.new_input(table.metadata_location).open().read())
+    else:
+        metadata = json.loads(table.metadata.model_dump_json())
     return {"metadata-location": table.metadata_location, "metadata": metadata, "config": {}}
 
 

@@ -40,6 +40,9 @@ class Habits:
     """The token for a form that was sent to ``oauth/tokens``."""
     sign: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """The answer to a request that is to be signed, at ``aws/s3/sign``; it may raise RefusedError."""
+    plans: Callable[[Table, str, str, dict[str, Any]], Any] | None = None
+    """Answers method, path below the table's and body of what is asked of its planning; None: tables are for clients
+    to plan."""
     asked: list[str] = field(default_factory=list)
     """Method and path of every request, with 304 where nothing was sent."""
     authorizations: list[tuple[str, str | None]] = field(default_factory=list)

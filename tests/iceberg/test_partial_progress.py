@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.expressions import EqualTo
+from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 
 from shared.errors import ErrorCode, ProcessionError
 
@@ -57,24 +57,37 @@ def fail_in_second(lake: Any, action: Any) -> None:
     lake.workers.before = before
 
 
-# Files 4 to 7 of 12 are the second step's, from whichever end manifests list them: id 210 is in one of them.
+# Files 4 to 7 of 12 are the second step's, from whichever end manifests list them.
+SECOND = And(GreaterThanOrEqual("id", 200), LessThan("id", 400))
+
+
 def test_a_step_that_conflicts_costs_its_own_groups(lake: Any, options: dict[str, str]) -> None:
-    fail_in_second(lake, lambda: lake.table("t").delete(EqualTo("id", 210)))
+    fail_in_second(lake, lambda: lake.table("t").delete(SECOND))
     result = lake.rewrite("t", options)
     assert result["rewritten_data_files_count"] + result["failed_data_files_count"] == 12
     assert result["failed_data_files_count"] == 4
-    assert [row[0] for row in lake.rows("t")] == [i for i in range(600) if i != 210]
+    assert [row[0] for row in lake.rows("t")] == [*range(200), *range(400, 600)]
+    assert lake.orphans("t") == set()
+    assert lake.connector.journal.open_entries("lab") == []
+
+
+def test_a_group_of_a_step_that_is_lost_costs_itself_alone(lake: Any, options: dict[str, str]) -> None:
+    fail_in_second(lake, lambda: lake.table("t").delete(And(SECOND, LessThan("id", 300))))
+    result = lake.rewrite("t", options)
+    assert (result["rewritten_data_files_count"], result["failed_data_files_count"]) == (10, 2)
+    assert operations(lake) == ["replace", "delete", "replace", "replace"]
+    assert [row[0] for row in lake.rows("t")] == [*range(200), *range(300, 600)]
     assert lake.orphans("t") == set()
     assert lake.connector.journal.open_entries("lab") == []
 
 
 def test_too_many_failures_end_the_call_and_what_landed_stays(lake: Any, options: dict[str, str]) -> None:
-    fail_in_second(lake, lambda: lake.table("t").delete(EqualTo("id", 210)))
+    fail_in_second(lake, lambda: lake.table("t").delete(SECOND))
     with pytest.raises(ProcessionError, match="more than the maximum allowed failures of 0") as failure:
         lake.rewrite("t", {**options, "partial-progress.max-failed-commits": "0"})
     assert failure.value.code is ErrorCode.TRANSACTION_CONFLICT
     assert operations(lake)[0] == "replace"
-    assert len(lake.rows("t")) == 599
+    assert len(lake.rows("t")) == 400
     assert lake.orphans("t") == set()
 
 

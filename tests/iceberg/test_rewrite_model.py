@@ -21,11 +21,15 @@ from pyiceberg.transforms import BucketTransform, IdentityTransform
 from coordinator.connectors.iceberg.rewrite.planning import methods as copying
 from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
 from coordinator.connectors.iceberg.rewrite.writing import spreading
+from coordinator.expressions.builders import constant, operator
+from coordinator.expressions.types import BOOLEAN
 from coordinator.kernels import scratch, sorting
+from shared.plan.expressions import Variable
+from shared.plan.types import Type
 from tests.iceberg.racing import rewrite_beside
 
 EXAMPLES = 60 if os.environ.get("PROCESSION_TEST_FULL") == "1" else 8
-WRITES = ("append", "delete", "positions", "equality", "evolve")
+WRITES = ("append", "delete", "positions", "equality", "evolve", "rival")
 REWRITES: dict[str, dict[str, Any]] = {
     "pack": {"options": {"min-input-files": "2"}},
     "all": {"options": {"rewrite-all": "true"}},
@@ -102,6 +106,15 @@ class History:
         gone = seed * self.next // 100
         self.foreign.delete_equal(self.lake.table(self.name), pa.table({"id": pa.array([gone], pa.int64())}))
         self.ids -= {gone}
+
+    def rival(self, seed: int) -> None:
+        """Another coordinator rewrites the files that may have some ids."""
+        last = constant(seed * self.next // 100, Type("bigint"))
+        below = operator("<", (Variable(name="id", type="bigint"), last), BOOLEAN)
+        self.lake.connector, kept = self.lake.connect(), self.lake.connector
+        self.lake.rewrite(self.name, {"rewrite-all": "true"}, below)
+        self.lake.connector.close()
+        self.lake.connector = kept
 
     def rewrite(self, kind: str, meanwhile: Callable[[], None] | None) -> None:
         rewrite_beside(self.lake, self.name, REWRITES[kind], meanwhile)

@@ -21,11 +21,19 @@ LISTED = [
     f"c > 1 AND ({OF_PAIRS})",
     " OR ".join(f"(a = {n} AND b = 'x' AND c = {n}.50 AND d = DATE '2024-01-0{n}')" for n in range(1, 6)),
 ]
-OTHERS = [
+# Choices of which some name other columns, or are none.
+LISTED += [
     f"{OF_PAIRS} OR c = 3.5",
     f"{OF_PAIRS} OR (a = 3 AND b IS NULL)",
     f"{OF_PAIRS} OR (a = 3 AND b = NULL)",
     f"{OF_PAIRS} OR (a = 4 AND a = 4)",
+    f"c = 3.5 OR {OF_PAIRS} OR (c = 2.5 AND b = 'x') OR a > 3",
+    " OR ".join(f"(a = {n} AND b = 'x') OR (c = {n}.50 AND b = '{n}')" for n in range(1, 6)),
+    " OR ".join(f"(a = {n} AND b = 'x') OR (c = {n}.50 AND b = '{n}') OR a = {n + 2}" for n in range(1, 6)),
+    f"NOT (a = 1 AND b = 'x') AND ({OF_PAIRS} OR c IS NULL)",
+]
+OTHERS = [
+    f"{OF_PAIRS} OR 10 / (a - 4) > 100",
     f"NOT ({OF_PAIRS})",
     " OR ".join(f"(a = {a} AND b = '{b}')" for a, b in PAIRS[:3]),
     " OR ".join(f"(a = {n} AND CAST(c AS double) = {n}.5)" for n in range(1, 6)),

@@ -21,10 +21,10 @@ from coordinator.cli.client import (
 from coordinator.cli.login import ExternalLogin, Login, open_browser, print_address
 from coordinator.cli.shell import connecting
 from coordinator.cli.shell.connecting import OptionError
+from coordinator.cli.shell.kerberos_login import tickets
 from coordinator.cli.shell.names import Names
 from coordinator.cli.shell.options import SERVER, EditingModeName, Options, RedirectHandler
 from coordinator.cli.shell.pager import pager_command
-from coordinator.cli.shell.refused_options import refusal
 from coordinator.cli.shell.runner import UNREACHABLE, Display
 from coordinator.cli.shell.shell import Shell
 from coordinator.cli.tls import Store
@@ -50,12 +50,9 @@ def _run(options: Options) -> int:
     if options.version:
         sys.stdout.write(f"procession {installed('procession')}\n")
         return 0
-    refused = refusal(options)
-    if refused is not None:
-        raise OptionError(refused)
     base, catalog, schema = connecting.address(options.url or options.server or SERVER)
-    session = _session(options, catalog, schema)
     login, connection = _login(options), _connection(options)
+    session = _session(options, login, catalog, schema)
     text = _text(options)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for what a terminal without UTF-8 cannot show
@@ -95,9 +92,10 @@ def _prompt(shell: Shell, options: Options, connect: Callable[[], StatementClien
     return prompt(shell, Names(connect, lambda: tuple(shell.client.session.functions)), chosen)
 
 
-def _session(options: Options, catalog: str | None, schema: str | None) -> ClientSession:
+def _session(options: Options, login: Login, catalog: str | None, schema: str | None) -> ClientSession:
+    own = getpass.getuser if login.kerberos is None else login.kerberos.user
     return ClientSession(
-        options.session_user or options.user or getpass.getuser(),
+        options.session_user or options.user or own(),
         options.catalog or catalog,
         options.schema or schema,
         options.source,
@@ -112,6 +110,7 @@ def _session(options: Options, catalog: str | None, schema: str | None) -> Clien
 
 
 def _login(options: Options) -> Login:
+    kerberos = tickets(options)
     shows = print_address if options.redirect_handler is RedirectHandler.PRINT else open_browser
     trusted, shown = options.truststore, options.keystore
     return Login(
@@ -122,6 +121,7 @@ def _login(options: Options) -> Login:
         insecure=options.insecure,
         external=ExternalLogin(shows) if options.external_authentication else None,
         principal=options.user,
+        kerberos=kerberos,
     )
 
 

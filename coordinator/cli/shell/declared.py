@@ -48,7 +48,8 @@ def command() -> Callable[..., None]:
         raise typer.Exit(run(Options(**given)))  # type: ignore[arg-type]
 
     hints = get_type_hints(Options, include_extras=True)
-    fields = inspect.signature(Options).parameters.values()
+    # What few need comes last.
+    fields = sorted(inspect.signature(Options).parameters.values(), key=lambda field: field.name.startswith("krb5_"))
     sql.__annotations__ = hints
     sql.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [field.replace(annotation=hints[field.name]) for field in fields]

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from coordinator.cli.shell.kerberos_options import KerberosOptions
 from coordinator.cli.shell.output_format import OutputFormat
-from coordinator.cli.shell.refused_options import RefusedOptions
 
 SERVER = "http://127.0.0.1:8080"
 
@@ -34,7 +34,7 @@ def _pairs(name: str, about: str) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(RefusedOptions):
+class Options(KerberosOptions):
     """One field an option; typer reads the fields, so that nothing is said twice."""
 
     url: Annotated[

@@ -28,6 +28,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
+from coordinator.connectors.iceberg.scans.planned_files import is_planned_by_server
 from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.storage import storage_of
@@ -98,8 +99,9 @@ def row_position(catalog: TableCatalog, decoded: DecodedSizes, scan: TableScanNo
     }
     totals = {} if snapshot.summary is None else snapshot.summary.additional_properties
     files = whole_number(totals.get("total-data-files"))
+    numbered = files is not None and files <= _MOST_NUMBERED_FILES and not is_planned_by_server(table)
     return RowPositionDescriptor(
-        row_source=FILE_ID if files is not None and files <= _MOST_NUMBERED_FILES else FILE,
+        row_source=FILE_ID if numbered else FILE,
         ref_columns=(POSITION,),
         deferrable=frozenset(deferrable),
         row_count=whole_number(totals.get("total-records")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,18 +18,24 @@ class AuthenticationError(Exception):
         self.challenge = challenge
 
 
+def nothing_said(_answer: str) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """What a request brings. ``headers`` is looked up in lower case; ``address`` is the peer of the connection.
 
     ``certificate`` is the subject of the client's certificate, which TLS has verified, as RFC 4514 writes it. ``base``
-    is the address of this server as the client knows it.
+    is the address of this server as the client knows it. ``say`` is given what shows to whom is let in that this is
+    the server they mean.
     """
 
     headers: Mapping[str, str]
     address: str | None = None
     certificate: str | None = None
     base: str = ""
+    say: Callable[[str], None] = nothing_said
 
     def bearer_token(self) -> str | None:
         """Of ``Authorization: Bearer``."""

@@ -6,7 +6,7 @@ import asyncio
 import binascii
 import os
 import socket
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,22 @@ class KerberosAuthenticator:
             token = b64decode(value.strip()[:_LONGEST_TOKEN], validate=True)
         except (binascii.Error, ValueError) as error:
             raise AuthenticationError("Invalid Kerberos token", _CHALLENGE) from error
-        principal = await asyncio.to_thread(self._accepted, token)
+        principal, proof = await asyncio.to_thread(self._accepted, token)
+        if proof:
+            credentials.say(f"{_CHALLENGE} {b64encode(proof).decode()}")
         return Authenticated(principal, self._mapping(principal))
 
-    def _accepted(self, token: bytes) -> str:
-        """The principal; reads the keytab and the cache of tickets that were used."""
+    def _accepted(self, token: bytes) -> tuple[str, bytes | None]:
+        """The principal, and what proves to a client that wants it who the server is.
+
+        Reads the keytab and the cache of tickets that were used.
+        """
         try:
             context: Any = self._gssapi.SecurityContext(creds=self._keys, usage="accept")
-            context.step(token)
+            proof: bytes | None = context.step(token)
             if not context.complete:
                 raise AuthenticationError("Kerberos login takes more than one step", _CHALLENGE)
-            return str(context.initiator_name)
+            return str(context.initiator_name), proof
         except self._gssapi.exceptions.GSSError as error:
             _log.info("kerberos ticket refused", reason=_line(error))
             raise AuthenticationError("Kerberos login failed", _CHALLENGE) from error

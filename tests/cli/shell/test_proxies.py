@@ -1,4 +1,4 @@
-"""A SOCKS proxy between the shell and a server, and options that are refused with a reason."""
+"""A SOCKS proxy between the shell and a server, and a store that is refused with a reason."""
 
 from __future__ import annotations
 
@@ -83,13 +83,6 @@ def test_one_proxy_at_a_time() -> None:
     assert proxy("http://two:3128", None) == "http://two:3128"
     with pytest.raises(OptionError, match="do not go together"):
         proxy("two:3128", "one:1080")
-
-
-@pytest.mark.parametrize("option", ["--krb5-principal=a", "--krb5-disable-remote-service-hostname-canonicalization"])
-def test_kerberos_is_refused_with_what_to_do(option: str) -> None:
-    ran = CliRunner().invoke(app, ["sql", option, "--execute", "SELECT 1"])
-    assert ran.exit_code == 2
-    assert f"{option.partition('=')[0]}: the shell does not speak Kerberos: log in with --password" in ran.stderr
 
 
 def test_a_jks_store_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:

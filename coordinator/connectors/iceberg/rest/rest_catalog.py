@@ -25,7 +25,7 @@ from pyiceberg.catalog.rest import (
 )
 from pyiceberg.catalog.rest.auth import AuthManager, AuthManagerAdapter, NoopAuthManager
 from pyiceberg.catalog.rest.response import _handle_non_200_response
-from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.exceptions import NoSuchTableError, RESTError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableRequest, CommitTableResponse, StagedTable, Table, TableIdentifier
 from pyiceberg.table.metadata import TableMetadata
@@ -36,7 +36,9 @@ from requests.auth import AuthBase
 
 from coordinator.connectors.iceberg.opaque_types import parse, parse_schema
 from coordinator.connectors.iceberg.rest.commits import check_kept, committed
+from coordinator.connectors.iceberg.rest.plan_messages import ScanTasks
 from coordinator.connectors.iceberg.rest.policies import APPLICABLE, applicable_policies, policies_address
+from coordinator.connectors.iceberg.rest.scan_planning import bounded_text, planned_scan
 from coordinator.connectors.iceberg.rest.signing import signed
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
 from coordinator.connectors.iceberg.rest.token_exchange import ExchangedToken, end_of
@@ -121,6 +123,27 @@ class ServedCatalog(RestCatalog):
         url = self.url(Endpoints.register_table, namespace=self._split_identifier_for_path(name)["namespace"])
         _check(self._asked("POST", url, EMPTY_DICT, data=request.model_dump_json().encode()), 409)
         return self.load_table(name)
+
+    def planned(self, table: Table, asked: Mapping[str, object], most: int) -> tuple[Table, tuple[ScanTasks, ...]]:
+        """The server's plan of a scan, and the table with the keys that came with it. Raises as ``planned_scan``."""
+        if Capability.V1_SUBMIT_TABLE_SCAN_PLAN not in self._supported_endpoints:
+            raise RESTError("the table is to be planned by the catalog's server, which names no endpoint for that")
+        name = table.name()
+        base = self.url(Endpoints.load_table, prefixed=True, **self._split_identifier_for_path(name))
+
+        def ask(method: str, path: str, body: Mapping[str, object] | None) -> str:
+            data = None if body is None else json.dumps(body).encode()
+            answer = self._asked(method, f"{base}/{path}", table.config, data=data, stream=True)
+            _check(answer)
+            return bounded_text(answer.iter_content(1 << 20))
+
+        found = planned_scan(ask, asked, most)
+        if not found.credentials:
+            return table, found.parts
+        vended = self._vended(table.config, list(found.credentials))
+        keys = TableKeys(".".join(name), vended, lambda: self._renewed(name, found.plan_id))
+        io = VendedFileIO({**self.properties, **keys.shown()}, keys)
+        return Table(name, table.metadata, table.metadata_location, io, self, table.config), found.parts
 
     def applicable_policies(self, name: Identifier) -> tuple[AttachedPolicy, ...]:
         """Polaris' policies of a table; none of a server that has no policies. Raises requests' errors."""
@@ -276,15 +299,18 @@ class ServedCatalog(RestCatalog):
         auth = self._session.auth
         return auth.auth_manager.auth_header() if isinstance(auth, AuthManagerAdapter) else None
 
-    def _renewed(self, name: Identifier) -> VendedKeys | None:
-        """New keys from the path for them, else with the table itself, where the server has no such path."""
+    def _renewed(self, name: Identifier, plan_id: str | None = None) -> VendedKeys | None:
+        """New keys, of a plan's files if need be, from the path for them.
+
+        Where the server has no such path they come with the table itself.
+        """
         config = self._configs.get(name, EMPTY_DICT)
         if any(config.get(f"{way}-enabled", "true").lower() == "false" for way in _RENEWAL):
             return None
         signs = config.get(ENABLED, "").lower() == "true"
         url = None if signs else self._renewal_path(name, config)
         if url is not None:
-            answer = self._asked("GET", url, config)
+            answer = self._asked("GET", url, config, params={} if plan_id is None else {"planId": plan_id})
             if answer.ok:
                 credentials = LoadCredentialsResponse.model_validate_json(answer.text).storage_credentials
                 return self._vended(_without_keys(config), credentials)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import schema_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
@@ -18,7 +19,8 @@ from coordinator.connectors.iceberg.rewrite.planning.tasks import inputs_with_de
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
 from coordinator.connectors.iceberg.scans.domains import Layout, ranges_of
 from coordinator.connectors.iceberg.scans.needed_files import needed_files
-from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.scans.planned_files import is_planned_by_server, planned_files
+from coordinator.connectors.iceberg.scans.snapshot_files import MOST_FILES, SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.known import known_snapshot, newest_snapshot
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.lineage import FILE, SEQUENCE
@@ -65,21 +67,14 @@ class Scan:
 
 def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequence[str]) -> Scan | str:
     """The scan of the named columns, or why it is left to Spark. Raises ProcessionError."""
-    inner = handle.connectorHandle["icebergTableName"]
     schema = schema_of(handle.connectorHandle)
     wanted = scan_columns(handle.connectorHandle, names, table.format_version)
     if isinstance(wanted, str):
         return wanted
-    files: tuple[Candidate, ...] | str = ()
-    if inner.get("snapshotId") is not None:
-        snapshot = known_snapshot(table, int(inner["snapshotId"]))
-        if snapshot is None:
-            return "its snapshot is gone"
-        files = known.of(table, snapshot)
-    elif newest_snapshot(table) is not None:
-        return "it was empty when the query was planned"
-    if isinstance(files, str):
-        return files
+    found = _files(table, known, handle, schema, names)
+    if isinstance(found, str):
+        return found
+    table, files = found
     chosen = needed_files(files, handle.connectorTableLayout, schema, table.specs)
     if (other := _other_format(chosen)) is not None:
         return other
@@ -89,6 +84,27 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
             return "none of its columns can be read here"
         wanted = [counted]
     return Scan(table, tuple(wanted), chosen, handle.connectorTableLayout, schema)
+
+
+def _files(
+    table: Table, known: SnapshotFiles, handle: TableHandle, schema: Schema, names: Sequence[str]
+) -> tuple[Table, tuple[Candidate, ...]] | str:
+    """The files of the pinned snapshot, and the table with what opens them; or why they are not read here."""
+    inner = handle.connectorHandle["icebergTableName"]
+    if inner.get("snapshotId") is None:
+        return (table, ()) if newest_snapshot(table) is None else "it was empty when the query was planned"
+    snapshot = known_snapshot(table, int(inner["snapshotId"]))
+    if snapshot is None:
+        return "its snapshot is gone"
+    if not is_planned_by_server(table):
+        files = known.of(table, snapshot)
+        return files if isinstance(files, str) else (table, files)
+    with mapped(".".join(table.name())):
+        planned = planned_files(table, snapshot.snapshot_id, schema, handle.connectorTableLayout, names, MOST_FILES)
+    if isinstance(planned, str):
+        return planned
+    files = known.checked(planned.table, planned.files)
+    return files if isinstance(files, str) else (planned.table, files)
 
 
 def _sizes(files: Sequence[Candidate]) -> Mapping[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyiceberg.table import Table
@@ -14,13 +13,13 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.locations import is_allowed
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.properties import IcebergSettings
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, count, snapshot_key
 from coordinator.kernels.storage import is_local
 
-_MOST_FILES = 1000
+MOST_FILES = 1000
 _MOST_MANIFEST_BYTES = 2 << 20
 """Of one snapshot: reading more, and asking each file whether it is needed, takes planning as long as Spark saves."""
 _REMEMBERED_BYTES = 4 << 20
@@ -50,23 +49,26 @@ class SnapshotFiles:
                 return self._known[key].files
         with mapped(table.name()[-1]):
             size = sum(manifest.manifest_length for manifest in manifests_of(table.io, snapshot))
-            if size > _MOST_MANIFEST_BYTES or _files(snapshot) > _MOST_FILES:
+            if size > _MOST_MANIFEST_BYTES or _files(snapshot) > MOST_FILES:
                 return "it has many files"
             live = read_live(table, snapshot)
             index = DeleteIndex(live.deletes, table.specs())
-            files: tuple[Candidate, ...] | str = tuple(Candidate(data, index.of(data)) for data in live.data)
-            if self._leads_out(table, (*live.data, *live.deletes)):
-                files = "it has files outside of the catalog's locations"
+            files = self.checked(table, tuple(Candidate(data, index.of(data)) for data in live.data))
         with self._lock:
             self._known[key] = _Known(files, size)
             while sum(known.manifest_bytes for known in self._known.values()) > _REMEMBERED_BYTES:
                 self._known.popitem(last=False)
         return files
 
-    def _leads_out(self, table: Table, files: Iterable[LiveFile]) -> bool:
-        """Manifests are anybody's word, and this process may read more of its disks than a table may name."""
-        local = (file.path for file in files if is_local(file.path))
-        return not all(is_allowed(self._settings, path, table.location()) for path in local)
+    def checked(self, table: Table, files: tuple[Candidate, ...]) -> tuple[Candidate, ...] | str:
+        """The files, or why they are not read here.
+
+        Manifests are anybody's word, and this process may read more of its disks than a table may name.
+        """
+        named = {path for each in files for path in (each.data.path, *(delete.path for delete in each.deletes))}
+        if all(is_allowed(self._settings, path, table.location()) for path in named if is_local(path)):
+            return files
+        return "it has files outside of the catalog's locations"
 
 
 def _files(snapshot: Snapshot) -> int:

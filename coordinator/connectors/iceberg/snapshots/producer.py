@@ -103,6 +103,14 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
     def _validate_concurrency(self) -> None:
         """``_manifests`` does."""
 
+    def stage(self) -> None:
+        """Write the manifests and hand the updates to the transaction; what fails here leaves no file."""
+        try:
+            self.commit()
+        except BaseException:
+            self._clean_all_uncommitted()
+            raise
+
     def schema(self) -> Schema:
         """Of the metadata of this attempt: PyIceberg copies all of it each time that it is asked for."""
         return self._schema_and_specs()[0]

@@ -7,7 +7,7 @@ Source: Iceberg ``RewriteFiles`` (``BaseRewriteFiles``, ``MergingSnapshotProduce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import ValidationException
@@ -25,17 +25,26 @@ from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """New delete files for new data files, and the keys of those that nobody needs in their place."""
+    """New delete files for new data files, and the keys of those that nobody needs in their place.
+
+    ``left`` are keys of old files that stay as they are, and ``unused`` the paths of new ones that are not committed.
+    """
 
     added: tuple[DataFile, ...] = ()
     obsolete: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
+    unused: frozenset[str] = frozenset()
+
+
+Carry = Callable[[Sequence[LiveFile], Set[str]], Carried]
+"""Of the live delete files of a head, and the keys of replaced files that it does not have any more."""
 
 
 class ReplaceFiles(CallProducer["ReplaceFiles"]):
     """Replaces ``replaced`` by ``added`` on a branch.
 
-    ``carry`` gets the delete files of the head, says what to add for rows that were deleted meanwhile, and refuses what
-    cannot be carried over. ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it
+    ``carry`` says what to add for rows that were deleted meanwhile, also with their files, and refuses what cannot be
+    carried over. ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it
     as theirs, so that equality deletes committed meanwhile still apply to the rows that moved. When they are not
     ``pinned`` to it, they take the commit's, and such deletes are conflicts. ``applied`` are the delete files that the
     rewrite applied; those that match no live file any more are removed, or all such ones with ``dangling``.
@@ -51,7 +60,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         replaced: Iterable[LiveFile],
         added: Sequence[DataFile],
         applied: Iterable[LiveFile],
-        carry: Callable[[Sequence[LiveFile]], Carried],
+        carry: Carry,
         dangling: bool = False,
         properties: Mapping[str, str] | None = None,
         branch: str = MAIN_BRANCH,
@@ -67,27 +76,38 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         self._dangling = dangling
         self._carry = carry
         self._carried = Carried()
+        self._gone: Set[str] = frozenset()
         specs = {file.spec_id for file in self._added}
         self._moves = bool(specs) and any(file.file.spec_id not in specs for file in self._replaced.values())
         self.removed_deletes: list[LiveFile] = []
 
+    @property
+    def kept(self) -> Set[str]:
+        """The keys of old files that this commit does not replace: others removed them, or they stay."""
+        return self._gone | self._carried.left
+
+    @property
+    def added(self) -> list[DataFile]:
+        """The new data files of this commit."""
+        return [file for file in self._added if file.file_path not in self._carried.unused]
+
     def _manifests(self) -> list[ManifestFile]:
         data, deletes = self.head_manifests()
-        changed = self.touched(data, self._read)
-        found = {key for gone in changed.values() for key in gone}
-        if missing := sorted(self._replaced[key].path for key in self._replaced.keys() - found):
-            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+        # A file that is gone is not looked for again: nothing is wrong where it comes back, with its rows.
+        changed = self.touched(data, [file for file in self._read if file.key not in self._gone])
+        self._gone = self._replaced.keys() - {key for found in changed.values() for key in found}
         kept_deletes = self._delete_manifests(deletes, data)
+        changed = {path: left for path, found in changed.items() if (left := found - self._carried.left)}
         kept = self.remade(data, changed)
         sequence = self._base_sequence if self._pinned else None
         carried = self.added_manifests(self._carried.added, ManifestContent.DELETES)
-        return [*self.added_manifests(self._added, ManifestContent.DATA, sequence), *kept, *carried, *kept_deletes]
+        return [*self.added_manifests(self.added, ManifestContent.DATA, sequence), *kept, *carried, *kept_deletes]
 
     def _delete_manifests(self, manifests: Sequence[ManifestFile], data: Sequence[ManifestFile]) -> list[ManifestFile]:
         listed = list(each_entries(self._io, manifests))
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
-        self._carried = self._carry(deletes)
+        self._carried = self._carry(deletes, self._gone)
         self.removed_deletes = self._unneeded(deletes, self._staying(data))
         gone = {file.key for file in self.removed_deletes}
         return self.without((m, found, {live(e).key for e in found} & gone) for m, found in listed)
@@ -95,7 +115,8 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
     def _staying(self, data: Sequence[ManifestFile]) -> Iterator[LiveFile]:
         """Live data files that are not replaced; a manifest is read only when somebody asks."""
         for _, listed in each_entries(self._io, data, statistics=False):
-            yield from (file for file in map(live, listed) if file.key not in self._replaced)
+            found = map(live, listed)
+            yield from (f for f in found if f.key not in self._replaced or f.key in self.kept)
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """Equality deletes that came after the rewrite read its files, if they do not find the rows by themselves:
@@ -106,8 +127,8 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         index = DeleteIndex(newer, self._transaction.table_metadata.specs())
         if not index:
             return
-        for file in self._replaced.values():
-            if index.of(file):
+        for key, file in self._replaced.items():
+            if key not in self._gone and index.of(file):
                 raise ValidationException(f"Cannot commit, found new delete for replaced data file: {file.path}")
 
     def _unneeded(self, deletes: Sequence[LiveFile], stay: Iterable[LiveFile]) -> list[LiveFile]:
@@ -118,18 +139,19 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
             return []
         needed = {delete.key for file in stay for delete in index.of(file)}
         sequence = self._base_sequence if self._pinned else self._transaction.table_metadata.next_sequence_number()
-        for added in self._added:
+        for added in self.added:
             # No position delete can name a file that was just written.
             matching = index.of(LiveFile(added, sequence))
             needed |= {delete.key for delete in matching if not delete.is_position_delete}
         return [d for d in candidates if d.key not in needed]
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        replaced = [file for key, file in self._replaced.items() if key not in self.kept]
         return summarize(
             self._transaction.table_metadata,
             self._parent_snapshot_id,
             Operation.REPLACE,
-            added=[*self._added, *self._carried.added],
-            removed=[file.file for file in (*self._replaced.values(), *self.removed_deletes)],
+            added=[*self.added, *self._carried.added],
+            removed=[file.file for file in (*replaced, *self.removed_deletes)],
             properties=snapshot_properties,
         )

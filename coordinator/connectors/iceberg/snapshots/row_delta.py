@@ -69,14 +69,6 @@ class RowDelta(SnapshotProducer["RowDelta"]):
         self._check = check
         self._gone: list[LiveFile] = []
 
-    def stage(self) -> None:
-        """Write the manifests and hand the updates to the transaction; what fails here leaves no file."""
-        try:
-            self.commit()
-        except BaseException:
-            self._clean_all_uncommitted()
-            raise
-
     def _manifests(self) -> list[ManifestFile]:
         metadata = self._transaction.table_metadata
         self._check(metadata)

@@ -28,6 +28,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.scans.planned_files import is_planned_by_server
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from shared.plan.nodes import TableScanNode
@@ -57,7 +58,7 @@ class ColumnRanges:
             return {}
         table = self._catalog.load(str(handle["schemaName"]), str(inner["tableName"]))
         snapshot = None if table is None else known_snapshot(table, int(inner["snapshotId"]))
-        if table is None or snapshot is None:
+        if table is None or snapshot is None or is_planned_by_server(table):
             return {}
         schema = schema_of(handle)
         if columns_changed(snapshot, schema):

@@ -25,6 +25,8 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.filters import whole_files
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.scans.planned_files import is_planned_by_server
+from coordinator.connectors.iceberg.snapshots.changes import count
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import exact_predicate
 from coordinator.kernels.functions.numbers import java_double
 from shared.spi.table_statistics import ColumnStatistics, TableStatistics
@@ -44,6 +46,10 @@ def table_statistics(catalog: TableCatalog, schema: str, name: str) -> TableStat
         if snapshot is None:
             none = tuple(ColumnStatistics(f.name.lower()) for f in table.schema().fields)
             return TableStatistics(0, none)
+        if is_planned_by_server(table):
+            distinct = _distinct(table, snapshot)
+            columns = (ColumnStatistics(f.name.lower(), None, distinct.get(f.field_id)) for f in table.schema().fields)
+            return TableStatistics(count(snapshot, "total-records"), tuple(columns))
         return _of_files(table, read_live(table, snapshot).data, _distinct(table, snapshot))
 
 
@@ -54,7 +60,7 @@ def filtered_statistics(catalog: TableCatalog, schema: str, name: str, rows: Row
         return None
     with mapped(f"{schema}.{name}"):
         predicate, snapshot = exact_predicate(table, rows), table.current_snapshot()
-        if predicate is None:
+        if predicate is None or is_planned_by_server(table):
             return None
         if snapshot is None:
             return _of_files(table, [], {})

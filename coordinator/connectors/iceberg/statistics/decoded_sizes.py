@@ -19,6 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.scans.planned_files import is_planned_by_server
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from coordinator.kernels.decoded import chunk_bytes, held_in_java
 from coordinator.kernels.errors import KernelError
@@ -91,6 +92,8 @@ class DecodedSizes:
         return known
 
     def _read(self, table: Table, snapshot: Snapshot) -> Sizes:
+        if is_planned_by_server(table):
+            return Sizes()
         if sum(manifest.manifest_length for manifest in manifests_of(table.io, snapshot)) > _MOST_MANIFEST_BYTES:
             return Sizes()
         files = [f for f in read_live(table, snapshot, statistics=False).data if f.is_parquet and f.file.record_count]

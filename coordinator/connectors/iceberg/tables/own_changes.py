@@ -47,6 +47,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import RowsOfQuery, TableWrite, WriteContext
 
 _LISTED_FILES = 10_000
+"""Data and delete files of a table, by its newest snapshot: the manifests of all of them are read for each change."""
 _MADE_UP = frozenset({"_file", "_pos", "_row_id"})
 _LOG = logging.getLogger(__name__)
 _VERB = {"DELETE": "delete", "UPDATE": "update", "MERGE": "merge"}
@@ -126,10 +127,9 @@ def _change(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOf
         batches = (cast(pa.RecordBatch, batch) for batch in rows())
         width = len(table.schema().fields) + _has_lineage(table)
         new = changed.new_rows(batches, width)
-        if write.after:
-            new = catalog.row_room.limited(new)
         most = FEW_FILES if write.after else None
-        files = list(written_files(table, new, write_id, context, lineage=_has_lineage(table), most_files=most))
+        with catalog.row_room.limited(new, has_limits=bool(write.after)) as limited:
+            files = list(written_files(table, limited, write_id, context, lineage=_has_lineage(table), most_files=most))
         context.procedure.check_cancelled()
         places = changed.by_file()
         if changed.rows:

@@ -115,10 +115,10 @@ def _write(catalog: TableCatalog, place: Place, write: TableWrite, rows: RowsOfQ
         catalog.late_writes.recorded(open_write(write_id, write.schema, table), outcome.is_settled),
         mapped(f"{write.schema}.{write.table}"),
     ):
-        batches: Iterator[pa.RecordBatch] = (cast(pa.RecordBatch, batch) for batch in rows())
-        if write.after:
-            batches = catalog.row_room.limited(batches)
-        files = list(written_files(table, batches, write_id, context, most_files=FEW_FILES if write.after else None))
+        batches = (cast(pa.RecordBatch, batch) for batch in rows())
+        most = FEW_FILES if write.after else None
+        with catalog.row_room.limited(batches, has_limits=bool(write.after)) as limited:
+            files = list(written_files(table, limited, write_id, context, most_files=most))
         context.procedure.check_cancelled()
         if files:
             _commit(place, files, context.query_id, outcome)

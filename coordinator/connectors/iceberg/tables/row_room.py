@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -19,10 +20,22 @@ class RowRoom:
         self._lock = threading.Lock()
         self._taken = 0
 
-    def limited(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same rows. Raises LeftToEngineError where they become too many; their room is free when this ends."""
+    @contextmanager
+    def limited(
+        self, batches: Iterable[pa.RecordBatch], *, has_limits: bool = True
+    ) -> Iterator[Iterator[pa.RecordBatch]]:
+        """The same rows, which raise LeftToEngineError where they become too many.
+
+        Their room is free when the context ends, and not before: until files are written their rows are in memory.
+        Without limits, where no engine would write them, all of them pass and take none.
+        """
+        if not has_limits:
+            yield iter(batches)
+            return
         own = 0
-        try:
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal own
             for batch in batches:
                 own += batch.nbytes
                 self._take(batch.nbytes)
@@ -30,6 +43,9 @@ class RowRoom:
                     message = f"{own} bytes of rows and more, of at most {self._most_of_one}"
                     raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
                 yield batch
+
+        try:
+            yield counted()
         finally:
             self._take(-own)
 

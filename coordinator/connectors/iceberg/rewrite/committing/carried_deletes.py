@@ -1,5 +1,7 @@
 """Position deletes that arrive while a rewrite runs, carried over from the old files to the new ones.
 
+All rows of an old file that others removed count as deleted (``lost_files.py``).
+
 Packing keeps the order of rows: within a group, the new files one after another hold the rows of the old files one
 after another, without those that were deleted when they were read. So a position of an old file is a position of a new
 one, told by counting. Where that is not so, rows are looked for (``searched_rows.py``).
@@ -19,6 +21,7 @@ from pyiceberg.manifest import DataFile
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
+from coordinator.connectors.iceberg.rewrite.committing.lost_files import left_out, lost_groups
 from coordinator.connectors.iceberg.rewrite.committing.searched_rows import searched
 from coordinator.connectors.iceberg.rewrite.equality_conversion import position_delete_entry
 from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
@@ -90,62 +93,91 @@ class DeleteCarrier:
         self._kept_rows = 0
         self._located: dict[int, _Located] = {}
 
-    def carry(self, deletes: Sequence[LiveFile]) -> Carried:
-        """``deletes`` are all live ones of the head.
+    def carry(self, deletes: Sequence[LiveFile], gone: Set[str]) -> Carried:
+        """``deletes`` are all live ones of the head, ``gone`` keys of old files that it has no more.
 
-        Raises ValidationException where rows would be lost or return, ProcessionError where a file cannot be read.
+        A group of which rows would be lost or return is left out. Raises ValidationException where that is all of them,
+        ProcessionError where a file cannot be read.
         """
         positional = [delete for delete in deletes if delete.is_position_delete]
         equality = {delete.key for delete in self._rewrite.applied if not delete.is_position_delete}
         revoked = equality - {delete.key for delete in deletes}
         try:
-            now = self._changed(positional, revoked)
-            return self._carried(now, positional, revoked)
+            lost = lost_groups(self._rewrite, gone)
+            self._check_any_left(lost)
+            now = self._changed(positional, revoked, gone, lost.keys())
+            return self._carried(now, positional, revoked, lost)
         except KernelError as error:
-            if error.name == ErrorCode.ICEBERG_MISSING_DATA.name:
-                # What was read is gone by now: somebody merged delete files, and their snapshots expired.
-                raise ValidationException(f"Cannot commit, {error.message}") from error
-            raise ProcessionError(ErrorCode[error.name], error.message) from error
+            raise _conflict(error) from error
 
-    def _changed(self, deletes: Sequence[LiveFile], revoked: Set[str]) -> Mapping[str, Positions]:
+    def _changed(
+        self, deletes: Sequence[LiveFile], revoked: Set[str], gone: Set[str], lost: Set[int]
+    ) -> Mapping[str, Positions]:
         """Positions that are deleted now of each old file of which that may have changed since it was read."""
         specs = self._rewrite.table.specs()
         newer = DeleteIndex([d for d in deletes if d.sequence_number > self._rewrite.base_sequence], specs)
         live, index = {delete.key for delete in deletes}, DeleteIndex(deletes, specs)
         asked: list[tuple[str, LiveFile]] = []
         changed: dict[str, list[Positions]] = {}
-        for group in self._rewrite.groups:
-            for candidate in group.files:
-                known = {delete.key for delete in candidate.deletes if delete.is_position_delete}
-                if newer.of(candidate.data) or not known <= live or any(d.key in revoked for d in candidate.deletes):
-                    changed[candidate.data.key] = [_NONE]
-                    asked += [(candidate.data.key, delete) for delete in index.of(candidate.data)]
+        groups = [group for number, group in enumerate(self._rewrite.groups) if number not in lost]
+        for candidate in (candidate for group in groups for candidate in group.files):
+            known = {delete.key for delete in candidate.deletes if delete.is_position_delete}
+            if candidate.data.key in gone:
+                changed[candidate.data.key] = [np.arange(candidate.data.file.record_count)]
+            elif newer.of(candidate.data) or not known <= live or any(d.key in revoked for d in candidate.deletes):
+                changed[candidate.data.key] = [_NONE]
+                asked += [(candidate.data.key, delete) for delete in index.of(candidate.data)]
         found = self._read([delete for _, delete in asked], changed)
         for (key, _), positions in zip(asked, found, strict=True):
             changed[key].append(positions.get(key, _NONE))
         return {key: np.unique(np.concatenate(parts)) for key, parts in changed.items()}
 
-    def _carried(self, now: Mapping[str, Positions], deletes: Sequence[LiveFile], revoked: Set[str]) -> Carried:
-        if not now:
-            return Carried()
+    def _carried(
+        self,
+        now: Mapping[str, Positions],
+        deletes: Sequence[LiveFile],
+        revoked: Set[str],
+        lost: dict[int, ValidationException],
+    ) -> Carried:
         self._know_before(now)
-        lost = {key: np.setdiff1d(self._before[key], positions) for key, positions in now.items()}
-        if any(len(positions) for positions in lost.values()):
-            path = next(key for key, positions in lost.items() if len(positions))
-            raise ValidationException(f"Cannot commit, applied delete files are not live any more: {path}")
-        new = {key: np.setdiff1d(positions, self._before[key]) for key, positions in now.items()}
         added: list[DataFile] = []
         for number, moved in enumerate(self._moved):
-            of_group = {c.data.key: new[c.data.key] for c in moved.old if c.data.key in new}
-            of_group = {key: found for key, found in of_group.items() if len(found) or revoked}
-            if moved.in_order:
-                added += self._counted(moved, of_group)
-            elif of_group:
-                places = self._places(number, of_group, now, revoked)
-                added += [self._write(moved.new[place], positions) for place, positions in places.items()]
+            of_group = {c.data.key: now[c.data.key] for c in moved.old if c.data.key in now}
+            if number in lost or not of_group:
+                continue
+            try:
+                added += self._of_group(number, moved, of_group, revoked)
+            except ValidationException as error:
+                lost[number] = error
+        self._check_any_left(lost)
         replaced = {file.key for file in self._rewrite.replaced}
         newer = [delete for delete in deletes if delete.sequence_number > self._rewrite.base_sequence]
-        return Carried(tuple(added), frozenset(d.key for d in newer if d.only_data_file in replaced))
+        obsolete = frozenset(d.key for d in newer if d.only_data_file in replaced)
+        left, unused = left_out(self._rewrite, lost.keys(), [[f.file_path for f in m.new] for m in self._moved])
+        return Carried(tuple(added), obsolete, left, unused)
+
+    def _check_any_left(self, lost: Mapping[int, ValidationException]) -> None:
+        if len(lost) == len(self._moved):
+            raise next(iter(lost.values()))
+
+    def _of_group(
+        self, number: int, moved: MovedRows, now: Mapping[str, Positions], revoked: Set[str]
+    ) -> list[DataFile]:
+        """Delete files of the new files of a group; raises ValidationException."""
+        for key, positions in now.items():
+            if len(np.setdiff1d(self._before[key], positions)):
+                raise ValidationException(f"Cannot commit, applied delete files are not live any more: {key}")
+        new = {key: np.setdiff1d(positions, self._before[key]) for key, positions in now.items()}
+        new = {key: found for key, found in new.items() if len(found) or revoked}
+        if moved.in_order:
+            return self._counted(moved, new)
+        if not new:
+            return []
+        try:
+            places = self._places(number, new, now, revoked)
+        except KernelError as error:
+            raise _conflict(error) from error
+        return [self._write(moved.new[place], positions) for place, positions in places.items()]
 
     def _places(
         self, number: int, deleted: Mapping[str, Positions], now: Mapping[str, Positions], revoked: Set[str]
@@ -221,6 +253,13 @@ class DeleteCarrier:
         passing = read_positions([position_delete(d) for d in large.values()], wanted, storage)
         by_key = self._kept | dict(zip(large, passing, strict=True))
         return [by_key[delete.key] for delete in deletes]
+
+
+def _conflict(error: KernelError) -> ValidationException | ProcessionError:
+    """What was read is gone by now: somebody merged or copied files, and their snapshots expired."""
+    if error.name == ErrorCode.ICEBERG_MISSING_DATA.name:
+        return ValidationException(f"Cannot commit, {error.message}")
+    return ProcessionError(ErrorCode[error.name], error.message)
 
 
 def _starts(old: Sequence[Candidate], before: Mapping[str, Positions]) -> list[tuple[str, int]]:

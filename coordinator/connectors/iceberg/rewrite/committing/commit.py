@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,11 +14,10 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.committing.landed import landed_snapshot
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
 from coordinator.connectors.iceberg.snapshots.own import QUERY_ID
-from coordinator.connectors.iceberg.snapshots.replace import Carried, ReplaceFiles
+from coordinator.connectors.iceberg.snapshots.replace import Carry, ReplaceFiles
 from shared.errors import ErrorCode, ProcessionError
 
 _ROUNDS = 3
@@ -28,18 +27,20 @@ _LOOK_AGAIN_SECONDS = (0.1, 0.5, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What landed."""
+    """What landed. ``kept`` are the keys of old files that were not replaced, ``added`` the new ones that are in."""
 
     snapshot_id: int
     removed_delete_files: int
     attempts: int
+    kept: Set[str]
+    added: Sequence[DataFile]
 
 
 def commit_rewrite(
     catalog: TableCatalog,
     rewrite: Rewrite,
     added: Sequence[DataFile],
-    carry: Callable[[Sequence[LiveFile]], Carried],
+    carry: Carry,
     query_id: str,
 ) -> Committed:
     """Replace the rewritten files by ``added`` in one snapshot; ``carry`` as ``ReplaceFiles`` has it.
@@ -66,8 +67,9 @@ def commit_rewrite(
             except (ValidationException, NoSuchTableError, ProcessionError):
                 raise
             except Exception as error:
-                return _resolved(catalog, rewrite, attempts, error)
-            return Committed(producer.snapshot_id, len(producer.removed_deletes), attempts + producer.attempts)
+                return _resolved(catalog, rewrite, producer, attempts, error)
+            removed, tried = len(producer.removed_deletes), attempts + producer.attempts
+            return Committed(producer.snapshot_id, removed, tried, producer.kept, producer.added)
     raise AssertionError("the last round returns or raises")
 
 
@@ -75,7 +77,7 @@ def _stage(
     transaction: Transaction,
     rewrite: Rewrite,
     added: Sequence[DataFile],
-    carry: Callable[[Sequence[LiveFile]], Carried],
+    carry: Carry,
     query_id: str,
 ) -> ReplaceFiles:
     """Write the manifests of the new snapshot; what goes wrong here has certainly not been committed."""
@@ -96,10 +98,13 @@ def _stage(
     return producer
 
 
-def _resolved(catalog: TableCatalog, rewrite: Rewrite, attempts: int, error: Exception) -> Committed:
+def _resolved(
+    catalog: TableCatalog, rewrite: Rewrite, producer: ReplaceFiles, attempts: int, error: Exception
+) -> Committed:
     snapshot = snapshot_after(catalog, rewrite.target.schema, rewrite.target.table, rewrite.call_id, error)
     summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    return Committed(snapshot.snapshot_id, int(summary.get("removed-delete-files", "0")), attempts + 1)
+    removed = int(summary.get("removed-delete-files", "0"))
+    return Committed(snapshot.snapshot_id, removed, attempts + 1, producer.kept, producer.added)
 
 
 def snapshot_after(catalog: TableCatalog, schema: str, name: str, call_id: str, error: Exception) -> Snapshot:

@@ -50,16 +50,18 @@ def finish_rewrite(
         settle_later(catalog, journal, rewrite.call_id)
         raise
     rewrite.call.stage = Stage.COMMITTED
-    if landed.attempts > 1 or rewrite.call.attempts_lost:
+    if landed.attempts > 1 or rewrite.call.attempts_lost or len(landed.added) < len(added):
         _remove_lost_attempts(catalog, rewrite)
     if rewrite.call.attempts_lost:
         # An executor that is taken for lost may write on for a moment: the journal entry stays open as in undo_rewrite.
         _later(_remove_late_files, catalog, rewrite)
     else:
         journal.close(rewrite.call_id, "COMMITTED")
-    rows = sum(file.record_count for file in added)
-    size = sum(file.size for file in rewrite.replaced)
-    return [len(rewrite.replaced), len(added), size, 0, landed.removed_delete_files, rows]
+    replaced = [file for file in rewrite.replaced if file.key not in landed.kept]
+    kept = len(rewrite.replaced) - len(replaced)
+    rows = sum(file.record_count for file in landed.added)
+    size = sum(file.size for file in replaced)
+    return [len(replaced), len(landed.added), size, kept, landed.removed_delete_files, rows]
 
 
 def undo_rewrite(catalog: TableCatalog, rewrite: Rewrite) -> None:

@@ -50,7 +50,7 @@ def run_steps(
             logger.warning("A step of call %s failed and was undone: %s", rewrite.call_id, error.message)
             failures.append(error)
             total[_FAILED] += len(rewrite.replaced)
-            _check_failures(failures, rewrite.options.max_failed_commits)
+            _check_failures(failures, rewrite.options.max_failed_commits, landed=len(failures) < tried)
             continue
         total = [a + b for a, b in zip(total, row, strict=True)]
     if failures and len(failures) == tried:
@@ -58,12 +58,12 @@ def run_steps(
     return total
 
 
-def _check_failures(failures: Sequence[ProcessionError], most: int) -> None:
+def _check_failures(failures: Sequence[ProcessionError], most: int, *, landed: bool) -> None:
     if len(failures) > most:
         last = failures[-1]
         raise ProcessionError(
             last.code,
             f"partial-progress.enabled is true but {len(failures)} rewrite commits failed. "
             f"This is more than the maximum allowed failures of {most}: {last.message}",
-            retriable=last.retriable,
+            retriable=last.retriable and not landed,
         )

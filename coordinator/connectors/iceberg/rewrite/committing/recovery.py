@@ -319,7 +319,6 @@ def _needed(entry: JournalEntry, table: Table | None, landed: Snapshot | None) -
             live = read_live(table, snapshot, statistics=False)
             needed |= {normalize(file.path) for file in (*live.data, *live.deletes)}
     if landed is not None:
-        needed |= {normalize(file) for file in entry.files}
         needed |= _later_manifests(table, entry.call_id, landed)
     return needed
 
