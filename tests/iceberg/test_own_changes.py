@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 from coordinator.connectors.iceberg.statistics.analysis import kept_rows
 from coordinator.expressions.builders import constant, operator
@@ -16,9 +19,11 @@ from shared.plan.expressions import Variable
 from shared.plan.types import Type
 from shared.spi.table_writes import RowFilter, TableWrite, WriteContext, WriteKind
 from tests.iceberg.rest_catalog import RefusedError, serving
+from tests.iceberg.test_embedded_geometry import point, with_types
 from tests.iceberg.test_own_rows import files, open_writes, until
 from tests.iceberg.test_rest_catalog import over_rest
 from tests.iceberg.test_rewrite import numbers
+from tests.iceberg.test_rewritten_values import add
 
 ID = Variable(name="id", type="bigint")
 BELOW_TEN = operator("<", (ID, constant(10, Type("bigint"))), BOOLEAN)
@@ -197,3 +202,31 @@ def test_a_change_that_landed_is_no_conflict_of_its_own(two: Any, monkeypatch: p
         two.connector.close()
     assert ids(two) == sorted({*BEFORE, 1005} - {5})
     assert len(two.table("t").snapshots()) == 3
+
+
+@pytest.mark.parametrize("after", ["", "WHERE id IN (3, 5)"], ids=["no statement for Spark", "one beside"])
+def test_rows_go_from_tables_that_spark_does_not_load(lake: Any, reader: Any, after: str) -> None:
+    """Of a table with geometries, whatever its mode says: places are all that a DELETE needs. UPDATE is refused."""
+    lake.other.create_table("db.t", schema=pa.schema([("id", pa.int64()), ("g", pa.binary())]))
+    with_types(lake, "t", {})
+    table = lake.connector.tables_of.open("db", "t")
+    path = Path(table.location().removeprefix("file://")) / "data" / "in.parquet"
+    path.parent.mkdir(parents=True)
+    part = pa.table({"id": pa.array(range(10), pa.int64()), "g": [point(n, n) for n in range(10)]})
+    pq.write_table(part.cast(schema_to_pyarrow(table.schema())), path)
+    add(table, path)
+    snapshot = lake.connector.tables_of.open("db", "t").current_snapshot()
+
+    def run(*_: object) -> Any:
+        raise AssertionError("no engine is asked to write")
+
+    def change_rows(kind: WriteKind) -> int:
+        places = pa.record_batch({"file": [f"file://{path}"] * 2, "pos": pa.array([3, 5], pa.int64())})
+        write = TableWrite("lab", "db", "t", kind, "DELETE FROM", after, snapshot.snapshot_id)
+        return int(lake.connector.write(write, WriteContext(lake.context(), run, rows=lambda: iter([places]))))
+
+    with pytest.raises(ProcessionError, match="Spark knows no geometry"):
+        change_rows("UPDATE")
+    assert change_rows("DELETE") == 2
+    rows = [tuple(row.values()) for row in reader.rows("SELECT id, ST_X(g) FROM t").to_pylist()]
+    assert sorted(rows) == [(n, float(n)) for n in range(10) if n not in (3, 5)]

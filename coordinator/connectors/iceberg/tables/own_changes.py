@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import with_own_names
 from coordinator.connectors.iceberg.snapshots.row_delta import Delta, RowDelta
+from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.connectors.iceberg.tables.append_outcome import AppendOutcome
 from coordinator.connectors.iceberg.tables.changed_rows import ChangedRows
@@ -62,6 +64,8 @@ def change_own(
     and the table or the rows are better left to it. Raises ProcessionError: nothing was committed, unless it says
     otherwise, and what was written is removed.
     """
+    if write.kind == "DELETE" and unknown_to_spark(place.table):
+        write = replace(write, before="", after="")  # nobody else can, and places are all that is needed
     if write.after and not (_suits(place.table, write) and _few_files(place)):
         return None
     try:
@@ -150,7 +154,8 @@ def _has_lineage(table: Table) -> bool:
 
 def _check_changeable(table: Table, write: TableWrite, base: Snapshot | None) -> None:
     """Raises ProcessionError for a table whose rows are not changed here, or that was changed since it was planned."""
-    check_foreign(table, write)
+    if write.kind != "DELETE":
+        check_foreign(table, write)
     check_format(table, _VERB[write.kind])
     name = f"{write.schema}.{write.table}"
     problem = ""
