@@ -30,6 +30,8 @@ from shared.spi.workers import WorkerRuntime
 Positions = npt.NDArray[np.int64]
 _MOST_ROWS, _MOST_BYTES = 200_000, 64 << 20
 """Deleted rows of a group that are looked for: every task over a new file gets all of them."""
+_MOST_IDS = 1_000_000
+"""The same where ids are enough: 8 bytes each, and some 200 in a worker."""
 
 
 def searched(
@@ -87,7 +89,8 @@ def _taken(
         wanted, now = deleted[candidate.data.key]
         task = replace(rewrite.factory.write([Slice(candidate, candidate.data.size)], "", ""), fields=fields)
         tasks.append(TakeTask(task, wanted.astype("<i8").tobytes(), now.astype("<i8").tobytes(), number))
-    if sum(len(wanted) for wanted, _ in deleted.values()) > _MOST_ROWS:
+    most = _MOST_IDS if fields[0]["id"] == ROW_ID else _MOST_ROWS
+    if sum(len(wanted) for wanted, _ in deleted.values()) > most:
         raise _conflict(affected, "too many to follow")
     tables, size = [], 0
     for answer in TAKE_ROWS.run(workers, tasks, "reading deleted rows"):
