@@ -70,6 +70,32 @@ def test_rows_are_divided_by_added_columns(service: Service, run: Callable[[str]
     assert sorted(run(f"SELECT a, b, c, d FROM {name}")) == [[1, None, None, None], [2, "x", 3, "yyy"]]
 
 
+@pytest.mark.parametrize("version", some(["1", "3"], ["2"], "the oldest and the newest version"))
+def test_layouts_change_and_rows_stay(service: Service, run: Callable[[str], Any], version: str) -> None:
+    """Both engines write under each spec and read all of them, as DuckDB's sums tell."""
+    name, spark = f"laid{version}", {"engine": "spark"}
+    run(f"CREATE TABLE {name} (id bigint, kind varchar, at timestamp) WITH (format_version = '{version}')")
+    values = "SELECT {0} + n, 'k' || CAST(n % 3 AS varchar), TIMESTAMP '2026-01-01 00:00:00' + n * INTERVAL '9' HOUR "
+    values += "FROM UNNEST(sequence(1, 20)) AS u (n)"
+    steps = (["day(at)", "bucket(id, 4)"], ["kind", "bucket(id, 4)"], ["day(at)"], [])
+    run(f"INSERT INTO {name} {values.format(0)}")
+    for number, entries in enumerate(steps, start=1):
+        listed = ", ".join(f"'{entry}'" for entry in entries)
+        run(f"ALTER TABLE {name} SET PROPERTIES partitioning = ARRAY[{listed}], sorted_by = ARRAY['id DESC']")
+        session = spark if number % 2 else {}
+        text = f"INSERT INTO iceberg.altered.{name} {values.format(100 * number)}"
+        service.execute(text, session_properties=session)
+    table = service.lake().load_table(f"altered.{name}")
+    assert [str(f.transform) for f in table.spec().fields if str(f.transform) != "void"] == []
+    expected = [[100, sum(100 * k + n for k in range(5) for n in range(1, 21)), 3]]
+    sums = f"SELECT count(*), sum(id), count(DISTINCT kind) FROM iceberg.altered.{name}"
+    for session in (spark, {}):
+        assert service.execute(sums, session_properties=session) == expected
+    options = "options => MAP(ARRAY['rewrite-all'], ARRAY['true'])"
+    run(f"CALL iceberg.system.rewrite_data_files(schema => 'altered', table_name => '{name}', {options})")
+    assert service.execute(sums, session_properties=spark) == expected
+
+
 def test_columns_that_divide_or_order_rows_stay(service: Service, run: Callable[[str], Any]) -> None:
     run("CREATE TABLE newest (a bigint, b bigint, c bigint) WITH (partitioning = ARRAY['b'], format_version = '3')")
     with pytest.raises(prestodb.exceptions.PrestoUserError) as caught:

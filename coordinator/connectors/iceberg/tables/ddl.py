@@ -12,6 +12,7 @@ from pyiceberg.exceptions import (
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.materialized.stored import STORAGE_PREFIX, is_storage_name
+from coordinator.connectors.iceberg.snapshots.metadata_changes import commit_change
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
@@ -29,11 +30,11 @@ from coordinator.connectors.iceberg.tables.creation import (
 )
 from coordinator.connectors.iceberg.tables.dropping import drop_table
 from coordinator.connectors.iceberg.tables.hidden_tables import appear, remove_unfinished, unfinished_name, upgrade
+from coordinator.connectors.iceberg.tables.layout_changes import LAYOUT, changed_table
 from coordinator.connectors.iceberg.tables.replacing import check_creation
 from coordinator.connectors.iceberg.tables.schema_changes import change_schema, check_schema, renaming_refused
-from coordinator.connectors.iceberg.tables.spark_ddl import property_step
-from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
-from coordinator.connectors.iceberg.tables.targets import path_of, session_target, spelled
+from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed, format_version
+from coordinator.connectors.iceberg.tables.targets import path_of, session_target
 from coordinator.connectors.iceberg.tables.truncation import is_large, truncate
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_store
 from coordinator.connectors.iceberg.views.metadata import view_schema
@@ -122,7 +123,7 @@ def apply(catalog: TableCatalog, change: PlainChange, context: ProcedureContext)
         case TableTruncation():
             _truncate(catalog, change, context)
         case TablePropertiesChange():
-            _set_properties(catalog, change, context)
+            _set_properties(catalog, change)
         case ColumnAddition() | ColumnRemoval() | ColumnRename() | ColumnChange() | CommentChange():
             change_columns(catalog, change, context)
         case ViewCreation() | ViewRemoval() | ViewRename():
@@ -213,19 +214,13 @@ def _truncate(catalog: TableCatalog, change: TableTruncation, context: Procedure
 def _check_updatable(change: TablePropertiesChange) -> None:
     given = canonical(change.properties)
     for name in given:
-        if name not in UPDATABLE:
+        if name not in UPDATABLE | LAYOUT:
             raise invalid_property(f"Updating property {name} is not supported")
-    changed(given)
+    changed({name: value for name, value in given.items() if name in UPDATABLE})
+    format_version(given)
 
 
-def _set_properties(catalog: TableCatalog, change: TablePropertiesChange, context: ProcedureContext) -> None:
+def _set_properties(catalog: TableCatalog, change: TablePropertiesChange) -> None:
     _check_updatable(change)
-    texts = changed(canonical(change.properties))
-    table = catalog.open(change.schema, change.table)
-    with mapped(f"{change.schema}.{change.table}"):
-        if table.format_version > 2:
-            check_for_spark(table)
-            context.workers.run_sql(property_step(context.catalog, change.schema, spelled(table, change.table), texts))
-            return
-        with table.transaction() as transaction:
-            transaction.set_properties(texts)
+    given = canonical(change.properties)
+    commit_change(catalog, change.schema, change.table, lambda table: changed_table(table, given))
