@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SIGNATURE = re.compile(r"(\bsig=)[^&\s'\"]+", re.IGNORECASE)
 
 
 class KernelError(Exception):
@@ -53,6 +55,11 @@ def writing(path: str) -> Iterator[None]:
         raise KernelError("ICEBERG_FILESYSTEM_ERROR", f"Writing failed: {path}: {_line(error)}") from error
 
 
+def without_signatures(text: str) -> str:
+    """An error's text: of files in Azure, Arrow names addresses with what opens them."""
+    return _SIGNATURE.sub(r"\1***", text)
+
+
 def _line(error: BaseException) -> str:
-    text = str(error).strip()
+    text = without_signatures(str(error).strip())
     return text.splitlines()[0] if text else type(error).__name__

@@ -82,7 +82,11 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("rewritten_data_files_count", "integer", "Data files that were replaced."),
         OutputColumn("added_data_files_count", "integer", "Data files that replace them."),
         OutputColumn("rewritten_bytes_count", "bigint", "Bytes of the replaced data files."),
-        OutputColumn("failed_data_files_count", "integer", "Files that were not replaced: others removed them meanwhile, or their group failed."),
+        OutputColumn(
+            "failed_data_files_count",
+            "integer",
+            "Files that were not replaced: others removed them meanwhile, or their group failed.",
+        ),
         OutputColumn("removed_delete_files_count", "integer", "Delete files that are no longer needed."),
         OutputColumn("rewritten_rows_count", "bigint", "Rows of the new files."),
     ),
