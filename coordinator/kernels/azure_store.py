@@ -18,7 +18,7 @@ from pyarrow import fs
 from .errors import KernelError
 
 SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
-KEYS = ("adls.sas-token", "adls.account-key", "adls.auth.shared-key.", "adls.client-secret")
+KEYS = ("adls.sas-token", "adls.account-key", "adls.auth.shared-key.")
 """How the names begin of what opens an account."""
 _LOCATION = re.compile(r"(?:abfss?|wasbs?)://([^/@]+)@([^/@]+)(?:/(.*))?", re.DOTALL)
 _HOST = re.compile(r"([a-z0-9-]+)((?:\.z\d+)?)\.(?:dfs|blob)\.([a-z0-9.-]+)")
@@ -27,7 +27,10 @@ _OF_AZURE = (
     "fabric.microsoft.com",
 )
 _USUAL = "dfs.core.windows.net"
-_LOGIN = ("client_id", "client_secret", "tenant_id")
+_ACCOUNT = re.compile(r"[a-z0-9-]{1,63}")
+_AUTHORITY = re.compile(r"\.?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::(?:[1-5]?\d{1,4}|6[0-4]\d{3}))?")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_SAS = re.compile(r"[!-~]+")
 
 
 class Place(NamedTuple):
@@ -75,21 +78,29 @@ def azure_files(host: str, items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
 
 
 def azure_arguments(host: str, options: Mapping[str, str]) -> dict[str, str]:
-    """What opens the account of ``host`` with Arrow: a shared access signature before a key, a key before a login."""
+    """What opens the account of ``host`` with Arrow: a shared access signature before a key.
+
+    Nothing else: where a login fails, and where a key or an address is none, Arrow's client ends the process.
+    """
     name = host.partition(".")[0]
     endpoint = azure_endpoint(host, options)
-    key, sas = shared_key(host, options), _signature(host, options, endpoint)
     arguments = {"account_name": name, **_authorities(host, options, endpoint)}
-    if sas is not None:
-        arguments["sas_token"] = sas
-    elif key is not None:
-        arguments["account_key"] = key
-    elif "adls.token" in options:
-        raise KernelError("NOT_SUPPORTED", "adls.token is not supported: adls.sas-token and adls.account-key are")
-    else:
-        login = {part: options.get(f"adls.{part.replace('_', '-')}") for part in _LOGIN}
-        arguments |= {part: word for part, word in login.items() if word is not None}
-    return arguments
+    if not _ACCOUNT.fullmatch(name) or any(
+        not _AUTHORITY.fullmatch(value) for part, value in arguments.items() if part.endswith("authority")
+    ):
+        raise KernelError("NOT_SUPPORTED", f"Storage properties of {host} hold no address")
+    if (sas := _signature(host, options, endpoint)) is not None:
+        return arguments | {"sas_token": _checked(_SAS, sas, f"the shared access signature of {host}")}
+    if (key := shared_key(host, options)) is not None:
+        return arguments | {"account_key": _checked(_BASE64, key, f"the key of {host}")}
+    message = f"No key and no signature for {host}: adls.account-key or adls.sas-token.{host} is needed"
+    raise KernelError("PERMISSION_DENIED", message)
+
+
+def _checked(pattern: re.Pattern[str], value: str, what: str) -> str:
+    if not pattern.fullmatch(value) or (pattern is _BASE64 and len(value) % 4):
+        raise KernelError("PERMISSION_DENIED", f"What is given as {what} can be none")
+    return value
 
 
 def shared_key(host: str, options: Mapping[str, str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,28 +26,27 @@ EMULATED = {
     "blob_storage_authority": "127.0.0.1:10000", "dfs_storage_authority": "127.0.0.1:10000",
     "blob_storage_scheme": "http", "dfs_storage_scheme": "http",
 }  # fmt: skip
+KEY = {"adls.account-key": "a2V5"}
 TEXT = "DefaultEndpointsProtocol=https;AccountName=lake;AccountKey=a2V5PT0=;EndpointSuffix=core.windows.net"
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"adls.account-name": "lake", "adls.account-key": "k"}, {"account_key": "k"}),
-        ({"adls.account-key": "k"}, {"account_key": "k"}),
-        ({"adls.account-name": "other", "adls.account-key": "k"}, {}),
-        ({"adls.auth.shared-key.account.name": "lake", "adls.auth.shared-key.account.key": "k"}, {"account_key": "k"}),
+        ({"adls.account-name": "lake", "adls.account-key": "a2V5"}, {"account_key": "a2V5"}),
+        ({"adls.account-key": "a2V5"}, {"account_key": "a2V5"}),
+        ({"adls.auth.shared-key.account.name": "lake", "adls.auth.shared-key.account.key": "a2V5"},
+         {"account_key": "a2V5"}),
         ({f"adls.sas-token.{HOST}": "sv=1&sig=x"}, {"sas_token": "?sv=1&sig=x"}),
-        ({"adls.sas-token.lake": "?sv=1&sig=x", "adls.account-key": "k"}, {"sas_token": "?sv=1&sig=x"}),
+        ({"adls.sas-token.lake": "?sv=1&sig=x", "adls.account-key": "a2V5"}, {"sas_token": "?sv=1&sig=x"}),
         ({"adls.sas-token.lake.blob.core.windows.net": "sig=x"}, {"sas_token": "?sig=x"}),
-        ({"adls.sas-token.another.dfs.core.windows.net": "sig=x"}, {}),
-        ({"adls.account-name": "another", "adls.sas-token": "sig=x"}, {}),
         ({"adls.sas-token": "sig=x"}, {"sas_token": "?sig=x"}),
         ({"adls.connection-string": TEXT}, {"account_key": "a2V5PT0="}),
-        ({"adls.tenant-id": "t", "adls.client-id": "c", "adls.client-secret": "s"},
-         {"tenant_id": "t", "client_id": "c", "client_secret": "s"}),
-        ({f"adls.connection-string.{HOST}": "http://127.0.0.1:10000/lake"}, EMULATED),
-        ({"adls.connection-string": "AccountName=lake;BlobEndpoint=http://127.0.0.1:10000/lake;"}, EMULATED),
-        ({"adls.blob-storage-authority": "127.0.0.1:10000", "adls.blob-storage-scheme": "http"}, EMULATED),
+        ({f"adls.connection-string.{HOST}": "http://127.0.0.1:10000/lake"} | KEY, EMULATED | {"account_key": "a2V5"}),
+        ({"adls.connection-string": "AccountName=lake;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:10000/lake;"},
+         EMULATED | {"account_key": "a2V5"}),
+        ({"adls.blob-storage-authority": "127.0.0.1:10000", "adls.blob-storage-scheme": "http"} | KEY,
+         EMULATED | {"account_key": "a2V5"}),
     ],
 )  # fmt: skip
 def test_arrow_opens_an_account(options: dict[str, str], expected: dict[str, str]) -> None:
@@ -62,7 +62,7 @@ def test_arrow_opens_an_account(options: dict[str, str], expected: dict[str, str
     ],
 )
 def test_other_clouds_than_the_public_one(host: str, expected: str) -> None:
-    found = azure_arguments(host, {})
+    found = azure_arguments(host, KEY)
     assert found["dfs_storage_authority"] == expected
     assert found["blob_storage_authority"] == expected.replace("dfs", "blob")
 
@@ -71,15 +71,47 @@ def test_other_clouds_than_the_public_one(host: str, expected: str) -> None:
     "host", ["lake.dfs.example.com", "evil.com", "lake.dfs.core.windows.net.evil.com", "127.0.0.1", "a/b", "lake"]
 )
 def test_hosts_that_only_a_location_names_get_nothing(host: str) -> None:
-    options = {"adls.sas-token": "sig=x", "adls.account-key": "k"}
+    options = {"adls.sas-token": "sig=x", "adls.account-key": "a2V5"}
     with pytest.raises(KernelError, match="not a host of Azure"):
         azure_arguments(host, options)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"adls.account-name": "other", **KEY},
+        {"adls.sas-token.another.dfs.core.windows.net": "sig=x"},
+        {"adls.account-name": "another", "adls.sas-token": "sig=x"},
+        {"adls.token": "t"},
+        {"adls.tenant-id": "t", "adls.client-id": "c", "adls.client-secret": "s"},
+        {"adls.account-key": "no key"},
+        {"adls.account-key": "eHg"},
+        {"adls.sas-token": "sig=é x"},
+        KEY | {f"adls.connection-string.{HOST}": "http://h:99999/lake"},
+        KEY | {f"adls.connection-string.{HOST}": "http://h x/lake"},
+        KEY | {"adls.blob-storage-authority": "h:99999"},
+    ],
+)
+def test_arrow_is_given_nothing_that_ends_the_process(options: dict[str, str]) -> None:
+    """Arrow 26 aborts where a login fails, a key is not in base64, or a port is none."""
+    with pytest.raises(KernelError, match=r"is needed|can be none|no address|not a host"):
+        azure_arguments(HOST, options)
+
+
+@pytest.mark.parametrize("host", ["ftp://h", "http://", "x y:::z", "http://h/é\n"])
+def test_an_address_of_google_is_one(host: str) -> None:
+    if host == "http://h/é\n":
+        assert google_arguments({"gcs.service.host": host})["endpoint_override"] == "h"
+        return
+    with pytest.raises(KernelError, match="no address"):
+        google_arguments({"gcs.service.host": host})
+
+
 def test_a_host_that_the_properties_name() -> None:
-    options = {"adls.account-host": "lake.dfs.example.com", "adls.account-key": "k"}
+    options = {"adls.account-host": "lake.dfs.example.com", "adls.account-key": "a2V5"}
     found = azure_arguments("lake.dfs.example.com", options)
-    assert (found["blob_storage_authority"], found["account_key"]) == (".blob.example.com", "k")
+    assert (found["blob_storage_authority"], found["account_key"]) == (".blob.example.com", "a2V5")
 
 
 def test_one_account_by_all_schemes() -> None:
@@ -110,11 +142,11 @@ def test_arrow_opens_google() -> None:
 
 
 def test_lent_keys_replace_those_of_the_file_and_go_by_prefix() -> None:
-    file = {"adls.account-name": "lake", "adls.account-key": "k", "gcs.oauth2.token": "a", "gcs.project-id": "p"}
+    file = {"adls.account-name": "lake", "adls.account-key": "a2V5", "gcs.oauth2.token": "a", "gcs.project-id": "p"}
     end = {"gcs.oauth2.token-expires-at": "5"}
     assert over(file | end, {"gcs.oauth2.token": "b"}) == file | {"gcs.oauth2.token": "b"}
     assert over(file, {f"adls.sas-token.{HOST}": "s"}).get("adls.account-key") is None
-    assert over(file, {f"adls.sas-token-expires-at-ms.{HOST}": "5"})["adls.account-key"] == "k"
+    assert over(file, {f"adls.sas-token-expires-at-ms.{HOST}": "5"})["adls.account-key"] == "a2V5"
     given = scoped(f"abfss://c@{HOST}/t/", {f"adls.sas-token.{HOST}": "s"}) | file
     for location in (f"abfss://c@{HOST}/t/x", f"abfs://c@{HOST}/t", "wasbs://c@lake.blob.core.windows.net/t/x"):
         assert f"adls.sas-token.{HOST}" in properties_of(location, given)
@@ -123,7 +155,7 @@ def test_lent_keys_replace_those_of_the_file_and_go_by_prefix() -> None:
 
 def test_when_lent_keys_end() -> None:
     lent = {f"adls.sas-token.{HOST}": "s", f"adls.sas-token-expires-at-ms.{HOST}": "5000"}
-    found = vended_keys({"adls.account-key": "k"}, {}, [(f"abfss://c@{HOST}/t", lent)], 1.0)
+    found = vended_keys({"adls.account-key": "a2V5"}, {}, [(f"abfss://c@{HOST}/t", lent)], 1.0)
     assert (found.is_vended, found.ends_at) == (True, 5.0)
     token = {"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "7000"}
     assert vended_keys({}, token, [], 1.0).ends_at == 7.0
@@ -160,7 +192,9 @@ def test_the_coordinator_opens_files_of_both_by_arrow(tmp_path: Path) -> None:
         assert pyiceberg_properties(settings)["py-io-impl"] == EXACT_FILE_IO
 
 
-@pytest.mark.parametrize("line", ["adls.token=x", "adls.anon=true", "adls.account-kye=x", "gcs.oauth2.tokn=x"])
+@pytest.mark.parametrize(
+    "line", ["adls.token=x", "adls.client-secret=x", "adls.anon=true", "adls.account-kye=x", "gcs.oauth2.tokn=x"]
+)
 def test_what_nothing_would_read_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "lake.properties"
     file.write_text(line + "\n")
@@ -186,6 +220,7 @@ def test_signatures_are_shown_nowhere() -> None:
     with pytest.raises(KernelError) as caught, reading("abfss://c@h/x"):
         raise OSError(address)
     assert "81QNWo" not in caught.value.message and "403" in caught.value.message
+    assert "81QNWo" not in "".join(traceback.format_exception(caught.value)), "which executors write to their logs"
     for name in ("adls.connection-string", f"adls.sas-token.{HOST}", "adls.auth.shared-key.account.key"):
         assert shown_value(name, "hidden away") == "***"
 

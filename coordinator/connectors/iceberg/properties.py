@@ -73,6 +73,13 @@ _JAVA_KEYS = frozenset(
     }
 )
 """Names of Iceberg's Java library that PyIceberg lacks."""
+_OF_OTHER_CLIENTS = frozenset(
+    {
+        *("adls.token", "adls.credential", "adls.anon"),
+        *("adls.tenant-id", "adls.client-id", "adls.client-secret"),
+    }
+)
+"""Names of PyIceberg for logins that are not used here: see ``kernels/azure_store.py``."""
 _OF_ONE_ACCOUNT = ("adls.sas-token.", "adls.connection-string.")
 """Names that end with the host of an account."""
 _GLUE = (
@@ -283,7 +290,7 @@ def sqlalchemy_url(uri: str) -> str:
 
 def _storage_keys() -> frozenset[str]:
     names = {v for v in vars(storage_names).values() if isinstance(v, str) and v.startswith(_STORAGE_PREFIXES)}
-    names -= {"adls.token", "adls.credential", "adls.anon"}  # of clients that are not used here
+    names -= _OF_OTHER_CLIENTS
     return frozenset(names | {"s3.path-style-access", ENABLED} | _JAVA_KEYS | {f"glue.{name}" for name in _GLUE})
 
 

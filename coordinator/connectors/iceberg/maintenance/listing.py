@@ -17,6 +17,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from coordinator.connectors.iceberg.paths import local_path
 from coordinator.connectors.iceberg.storage import ExactFileIO, arrow
+from coordinator.kernels import google_store
 
 _AT_ONCE = 1000
 _THREADS = 8
@@ -109,9 +110,9 @@ def _listed_at_once(io: FileIO, location: str) -> Iterator[tuple[str, str, int, 
 
     Google's store knows folders by their files alone, and Arrow lists of a folder's own only what is no other folder.
     """
-    filesystem, root = _filesystem(io, location)
-    if filesystem.type_name != "gcs":
+    if location.partition("://")[0] not in google_store.SCHEMES:
         return None
+    filesystem, root = _filesystem(io, location)
     top = root.rstrip("/") + "/"
     found = filesystem.get_file_info(pafs.FileSelector(top.rstrip("/"), allow_not_found=True, recursive=True))
     names = ((info, info.path.removeprefix(top).rpartition("/")) for info in found if info.is_file)
