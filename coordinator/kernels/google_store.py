@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
 from urllib.parse import urlsplit
 
 from pyarrow import fs
@@ -27,9 +26,9 @@ def google_files(items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
     return fs.GcsFileSystem(**google_arguments(dict(items)))
 
 
-def google_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def google_arguments(options: Mapping[str, str]) -> dict[str, object]:
     """What opens the store with Arrow: a token before no login at all, that before what the environment has."""
-    arguments: dict[str, Any] = {"retry_time_limit": _PATIENCE}
+    arguments: dict[str, object] = {"retry_time_limit": _PATIENCE}
     end = options.get("gcs.oauth2.token-expires-at", "")
     if (token := options.get("gcs.oauth2.token")) is not None:
         ends_at = datetime.fromtimestamp(int(end) / 1000, UTC) if end.isdigit() else _NEVER

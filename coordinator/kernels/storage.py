@@ -55,8 +55,8 @@ class VendedStorage(Mapping[str, str]):
 
 def over(base: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
     """``base`` with ``more`` in its place: keys of one store are never put together from both."""
-    told = [name for name in more if "expires-at" not in name]
-    replaced = tuple(name for names in _KEYS if any(key.startswith(names[0]) for key in told) for name in names)
+    opening = [name for name in more if "expires-at" not in name]
+    replaced = tuple(name for names in _KEYS if any(key.startswith(names[0]) for key in opening) for name in names)
     return {**{name: value for name, value in base.items() if not name.startswith(replaced)}, **more}
 
 

@@ -127,6 +127,7 @@ def test_statements_of_every_kind(cloud: Cloud, catalog: str) -> None:
     assert "token" not in str(cloud.execute(f'SELECT * FROM {catalog}.db."nation$properties"'))
 
 
+@pytest.mark.full("the procedures in iceberg/test_cloud_stores, late columns with lent keys in test_vended_keys")
 @pytest.mark.parametrize("catalog", CATALOGS)
 def test_procedures_and_late_columns(cloud: Cloud, catalog: str) -> None:
     if "SPARK" not in cloud.engines:
