@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SIGNATURE = re.compile(r"(\bsig=)[^&\s'\"]+", re.IGNORECASE)
 
 
 class KernelError(Exception):
@@ -35,7 +37,7 @@ def reading(path: str) -> Iterator[None]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, EOFError) as error:
         raise KernelError("ICEBERG_BAD_DATA", f"File cannot be read: {path}: {_line(error)}") from error
     except OSError as error:
-        raise KernelError("ICEBERG_CANNOT_OPEN_SPLIT", f"Reading failed: {path}: {_line(error)}") from error
+        raise KernelError("ICEBERG_CANNOT_OPEN_SPLIT", f"Reading failed: {path}: {_line(error)}") from _shown(error)
 
 
 @contextmanager
@@ -50,9 +52,21 @@ def writing(path: str) -> Iterator[None]:
             raise KernelError(
                 "GENERIC_INSUFFICIENT_RESOURCES", f"No space left on the executor's storage while writing {path}"
             ) from error
-        raise KernelError("ICEBERG_FILESYSTEM_ERROR", f"Writing failed: {path}: {_line(error)}") from error
+        raise KernelError("ICEBERG_FILESYSTEM_ERROR", f"Writing failed: {path}: {_line(error)}") from _shown(error)
+
+
+def without_signatures(text: str) -> str:
+    """An error's text: of files in Azure, Arrow names addresses with what opens them."""
+    return _SIGNATURE.sub(r"\1***", text)
+
+
+def _shown(error: OSError) -> OSError:
+    """The error as logs may have it."""
+    text = str(error)
+    shown = without_signatures(text)
+    return error if shown == text else OSError(shown)
 
 
 def _line(error: BaseException) -> str:
-    text = str(error).strip()
+    text = without_signatures(str(error).strip())
     return text.splitlines()[0] if text else type(error).__name__

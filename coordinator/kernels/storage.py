@@ -9,19 +9,24 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
+from . import azure_store, google_store
 from .errors import KernelError
 from .signed_store import ADDRESS, SignedStore
 
 _LOCAL = re.compile(r"file:/+")
-_S3 = re.compile(r"s3[an]?://")
-_KEYS = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.session-token-expires-at-ms")
+_SPELLED = re.compile(r"(s3)[an]?://|(gs|gcs)://|(abfss?|wasbs?)://([^/]*)")
+_KEYS = (
+    ("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.session-token-expires-at-ms"),
+    google_store.KEYS,
+    azure_store.KEYS,
+)
+"""By store, how the names begin of what is never put together from two places: by the first it is known."""
 
 
 class VendedStorage(Mapping[str, str]):
@@ -49,9 +54,10 @@ class VendedStorage(Mapping[str, str]):
 
 
 def over(base: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
-    """``base`` with ``more`` in its place: keys of S3 are never put together from both."""
-    kept = base if _KEYS[0] not in more else {k: v for k, v in base.items() if k not in _KEYS}
-    return {**kept, **more}
+    """``base`` with ``more`` in its place: keys of one store are never put together from both."""
+    opening = [name for name in more if "expires-at" not in name]
+    replaced = tuple(name for names in _KEYS if any(key.startswith(names[0]) for key in opening) for name in names)
+    return {**{name: value for name, value in base.items() if not name.startswith(replaced)}, **more}
 
 
 def scoped(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -65,13 +71,22 @@ def properties_of(location: str, properties: Mapping[str, str]) -> dict[str, str
     plain = {name: value for name, value in current.items() if " " not in name}
     if len(plain) == len(current):
         return plain
-    place = _S3.sub("s3://", location.rstrip("/")) + "/"  # a folder is under its own prefix
+    place = _one_spelling(location.rstrip("/")) + "/"  # a folder is under its own prefix
     prefixes = {name.partition(" ")[0] for name in current if " " in name}
-    fitting = [prefix for prefix in prefixes if place.startswith(_S3.sub("s3://", prefix))]
+    fitting = [prefix for prefix in prefixes if place.startswith(_one_spelling(prefix))]
     if not fitting:
         return plain
     chosen = max(fitting, key=len) + " "
     return over(plain, {name.removeprefix(chosen): v for name, v in current.items() if name.startswith(chosen)})
+
+
+def _one_spelling(location: str) -> str:
+    """The location with one scheme for each store, and one host for each account of Azure."""
+    found = _SPELLED.match(location)
+    if found is None:
+        return location
+    head = "s3://" if found[1] else "gs://" if found[2] else f"abfs://{azure_store.data_lake_host(found[4])}"
+    return head + location[found.end() :]
 
 
 def normalize(location: str) -> str:
@@ -86,9 +101,12 @@ def resolve(location: str, properties: Mapping[str, str]) -> tuple[fs.FileSystem
     # Not what urlsplit calls the path: "?" and "#" are letters of names.
     scheme, _, path = location.partition("://")
     if scheme in ("s3", "s3a", "s3n"):
-        return _s3(tuple(sorted(properties_of(location, properties).items()))), path
-    if scheme in ("gs", "gcs"):
-        return _gcs(tuple(sorted(properties_of(location, properties).items()))), path
+        return _s3(_items(location, properties)), path
+    if scheme in google_store.SCHEMES:
+        return google_store.google_files(_items(location, properties)), path
+    if scheme in azure_store.SCHEMES:
+        host, path = azure_store.azure_place(location)
+        return azure_store.azure_files(host, _items(location, properties)), path
     if scheme == "hdfs":
         host, slash, inside = path.partition("/")
         parts = urlsplit(f"hdfs://{host}")
@@ -109,7 +127,8 @@ def is_local(location: str) -> bool:
     return location.startswith("file:") or "://" not in location
 
 
-_NEVER = datetime(2100, 1, 1, tzinfo=UTC)
+def _items(location: str, properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(properties_of(location, properties).items()))
 
 
 @lru_cache(maxsize=1)
@@ -136,16 +155,6 @@ def _s3(items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
         arguments["endpoint_override"] = endpoint
         arguments["scheme"] = urlsplit(endpoint).scheme or "https"
     return fs.S3FileSystem(**arguments)
-
-
-@lru_cache(maxsize=8)
-def _gcs(items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
-    options = dict(items)
-    token, end = options.get("gcs.oauth2.token"), options.get("gcs.oauth2.token-expires-at", "")
-    if token is None:
-        return fs.GcsFileSystem()
-    ends_at = datetime.fromtimestamp(int(end) / 1000, UTC) if end.isdigit() else _NEVER
-    return fs.GcsFileSystem(access_token=token, credential_token_expiration=ends_at)
 
 
 @lru_cache(maxsize=8)

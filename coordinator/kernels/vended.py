@@ -17,7 +17,8 @@ from .storage import VendedStorage
 _OF_STORES = frozenset({"ICEBERG_CANNOT_OPEN_SPLIT", "ICEBERG_FILESYSTEM_ERROR"})
 _REFUSED = re.compile(
     r"ACCESS.?DENIED|Forbidden|Unauthori[sz]ed|Expired|Invalid.?(?:Access.?Key|Token|Client)|TokenRefresh|"
-    r"\b(?:status|code):? ?(?:400|401|403)\b|\bAWS Error \[code 15\]",
+    r"\b(?:status|code):? ?(?:400|401|403)\b|\bAWS Error \[code 15\]|"
+    r"PERMISSION_DENIED|UNAUTHENTICATED|\bAzure Error: \[\w*\] 40[13]\b",
     re.IGNORECASE,
 )
 _IDLE_ROUNDS = 2

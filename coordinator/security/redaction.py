@@ -14,12 +14,13 @@ from urllib.parse import unquote, urlsplit
 HIDDEN = "***"
 _NAMES = (
     r"(?:password|passwd|passphrase|secret|token|credentials?|(?:api|access|account|private|shared|encryption)[-_.]?key"
-    r"|sas[-_.]|signature)"
+    r"|sas[-_.]|signature|connection[-_.]?string|(?<![a-z0-9])sig(?==))"
 )
 _NAME = re.compile(_NAMES, re.IGNORECASE)
 _KEYS = ("api", "access", "account", "private", "shared", "encryption")
 _WORDS = (
     *("passw", "passphrase", "secret", "token", "credential", "signature", "sas-", "sas_", "sas.", "://"),
+    *("connection-string", "connection_string", "connection.string", "connectionstring", "sig="),
     *(f"{whose}{joint}key" for whose in _KEYS for joint in ("", "-", "_", ".")),
 )
 """Each text that the patterns find something in holds one of these, which are found in a hundredth of the time."""

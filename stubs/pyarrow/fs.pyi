@@ -48,6 +48,9 @@ class S3FileSystem(FileSystem):
 class GcsFileSystem(FileSystem):
     def __init__(self, **options: object) -> None: ...
 
+class AzureFileSystem(FileSystem):
+    def __init__(self, **options: object) -> None: ...
+
 class HadoopFileSystem(FileSystem):
     def __init__(self, host: str, port: int = 8020) -> None: ...
 

@@ -21,6 +21,21 @@ COLUMNS = (NewColumn("id", "bigint"),)
 LAKE = IcebergSettings("c", "sql", None, "s3://lake/wh", Path("j"), allowed_locations=("gs://other/in", "/data/in/"))
 
 
+def test_one_place_in_azure_by_all_its_names() -> None:
+    """Otherwise two tables could share a folder."""
+    inside = "abfss://c@lake.dfs.core.windows.net/in"
+    settings = IcebergSettings("c", "sql", None, "s3://lake/wh", Path("j"), allowed_locations=(inside,))
+    for location in (
+        f"{inside}/x",
+        "wasbs://c@Lake.blob.core.windows.net/in/x",
+        "abfs://c@lake.dfs.core.windows.net/in",
+    ):
+        assert check_location(settings, location) == location
+    for location in ("abfss://d@lake.dfs.core.windows.net/in", "wasbs://c@other.blob.core.windows.net/in", "gs://c/in"):
+        with pytest.raises(ProcessionError, match="outside of catalog"):
+            check_location(settings, location)
+
+
 @pytest.mark.parametrize(
     "location",
     [

@@ -22,6 +22,7 @@ from pyiceberg.exceptions import (
 from requests.exceptions import RequestException
 from sqlalchemy.exc import SQLAlchemyError
 
+from coordinator.kernels.errors import KernelError, without_signatures
 from shared.errors import ErrorCode, ProcessionError
 
 _OF_METASTORES = (
@@ -63,6 +64,8 @@ def mapped(subject: str) -> Iterator[None]:
         yield
     except ProcessionError:
         raise
+    except KernelError as error:  # of what opens files
+        raise ProcessionError(ErrorCode[error.name], f"{subject}: {error.message}") from error
     except NoSuchTableError as error:
         raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {subject} does not exist") from error
     except TableAlreadyExistsError as error:
@@ -107,7 +110,7 @@ def _optional_errors() -> tuple[type[BaseException], ...]:
 
 def _first_line(error: BaseException) -> str:
     # Errors of Thrift services print all their fields.
-    text = str(getattr(error, "message", None) or error).strip()
+    text = without_signatures(str(getattr(error, "message", None) or error).strip())
     if isinstance(error, RESTError) and (page := _PAGE.search(text)):
         return f"{page[1]}: {' '.join(page[2].split())}"
     return text.splitlines()[0] if text else type(error).__name__

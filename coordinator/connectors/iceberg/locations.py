@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from coordinator.connectors.iceberg.properties import IcebergSettings
+from coordinator.kernels.azure_store import data_lake_host
 from shared.errors import ErrorCode, ProcessionError
 
 ALLOWED = "iceberg.allowed-locations"
@@ -23,7 +24,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 _LONGEST = 4096
 """Characters, as of a path on Linux; keys of object stores are shorter."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
-_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,9 @@ def _place(location: str) -> _Place | None:
     if any(unquote(segment) in (".", "..") for segment in path.split("/")):
         return None
     if scheme != "file":
-        return _Place(_SAME_SCHEME.get(scheme, scheme), authority, path) if authority or scheme == "hdfs" else None
+        one = _SAME_SCHEME.get(scheme, scheme)
+        authority = data_lake_host(authority) if one == "abfs" else authority
+        return _Place(one, authority, path) if authority or scheme == "hdfs" else None
     if authority not in ("", "localhost") or (found is not None and not path.startswith("/")):
         return None
     return _Place("file", "", os.path.realpath(path))

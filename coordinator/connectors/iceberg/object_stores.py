@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from coordinator.kernels import azure_store
+
 ICEBERG_VERSION = "1.11.0"
 
 
@@ -27,21 +29,26 @@ class ObjectStore:
 
 
 S3 = ObjectStore("s3.", ("s3", "s3a", "s3n"), "org.apache.iceberg.aws.s3.S3FileIO", "iceberg-aws-bundle")
+AZURE = ObjectStore(
+    "adls.", tuple(sorted(azure_store.SCHEMES)), "org.apache.iceberg.azure.adlsv2.ADLSFileIO", "iceberg-azure-bundle"
+)
 _STORES = (
     S3,
     ObjectStore("gcs.", ("gs", "gcs"), "org.apache.iceberg.gcp.gcs.GCSFileIO", "iceberg-gcp-bundle"),
-    ObjectStore(
-        "adls.", ("abfs", "abfss", "wasb"), "org.apache.iceberg.azure.adlsv2.ADLSFileIO", "iceberg-azure-bundle"
-    ),
+    AZURE,
 )
 
 
 def object_store(storage: Mapping[str, str], warehouse: str | None) -> ObjectStore | None:
     """The store of a catalog by its warehouse's scheme, else by the storage properties it sets; None for disks."""
-    scheme = urlsplit(warehouse or "").scheme
-    by_scheme = (store for store in _STORES if scheme in store.schemes)
     by_name = (store for store in _STORES if any(name.startswith(store.prefix) for name in storage))
-    return next(by_scheme, None) or next(by_name, None)
+    return store_of(warehouse or "") or next(by_name, None)
+
+
+def store_of(location: str) -> ObjectStore | None:
+    """The store of a location by its scheme; None for disks."""
+    scheme = urlsplit(location).scheme
+    return next((store for store in _STORES if scheme in store.schemes), None)
 
 
 def s3_options(storage: Mapping[str, str]) -> dict[str, str]:
@@ -49,6 +56,22 @@ def s3_options(storage: Mapping[str, str]) -> dict[str, str]:
     options = {"s3.path-style-access": "true" if "s3.endpoint" in storage else "false"}
     if region := storage.get("s3.region"):
         options["client.region"] = region
+    return options
+
+
+def azure_options(storage: Mapping[str, str], warehouse: str | None) -> dict[str, str]:
+    """What ADLSFileIO has under other names: keys, signatures and places, each of one account."""
+    place = azure_store.azure_account(storage, warehouse)
+    if place is None:
+        return {}
+    host, name = place.host, place.host.partition(".")[0]
+    options = {}
+    if (sas := azure_store.shared_access_signature(host, storage)) is not None:
+        options[f"adls.sas-token.{host}"] = sas
+    if (key := azure_store.shared_key(host, storage)) is not None:
+        options |= {"adls.auth.shared-key.account.name": name, "adls.auth.shared-key.account.key": key}
+    if (endpoint := azure_store.azure_endpoint(host, storage)) is not None:
+        options[f"adls.connection-string.{host}"] = endpoint.geturl()
     return options
 
 

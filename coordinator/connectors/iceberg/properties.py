@@ -15,9 +15,18 @@ from urllib.parse import quote, unquote, urlsplit
 import pyiceberg.io as storage_names
 
 from coordinator.connectors.iceberg.metastores.addresses import check_package, metastore_addresses, timeout_seconds
-from coordinator.connectors.iceberg.object_stores import S3, glue_options, object_store, s3_options
+from coordinator.connectors.iceberg.object_stores import (
+    AZURE,
+    S3,
+    azure_options,
+    glue_options,
+    object_store,
+    s3_options,
+    store_of,
+)
 from coordinator.connectors.iceberg.rest.authentication import AUTH_PROPERTIES, client_auth, read_auth
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
+from coordinator.kernels import azure_store, google_store
 from coordinator.kernels.signed_store import ENABLED
 from shared.properties import Property
 from shared.units import parse_duration
@@ -53,8 +62,26 @@ _OWN = frozenset(
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
-_ARROW_SCHEMES = frozenset({"file", "s3", "s3a", "s3n", "gs", "oss", "hdfs", "viewfs"})
-"""Where PyIceberg takes Arrow's file systems."""
+_ARROW_SCHEMES = frozenset(
+    {"file", "s3", "s3a", "s3n", "oss", "hdfs", "viewfs"} | google_store.SCHEMES | azure_store.SCHEMES
+)
+"""Where files are opened by Arrow's file systems."""
+_JAVA_KEYS = frozenset(
+    {
+        *("gcs.no-auth", "gcs.user-project", "gcs.impersonate.service-account"),
+        *("adls.auth.shared-key.account.name", "adls.auth.shared-key.account.key"),
+    }
+)
+"""Names of Iceberg's Java library that PyIceberg lacks."""
+_OF_OTHER_CLIENTS = frozenset(
+    {
+        *("adls.token", "adls.credential", "adls.anon"),
+        *("adls.tenant-id", "adls.client-id", "adls.client-secret"),
+    }
+)
+"""Names of PyIceberg for logins that are not used here: see ``kernels/azure_store.py``."""
+_OF_ONE_ACCOUNT = ("adls.sas-token.", "adls.connection-string.")
+"""Names that end with the host of an account."""
 _GLUE = (
     "id",
     "region",
@@ -106,7 +133,8 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
     ``data_dir`` holds the embedded default: SQLite catalog, journal and warehouse under the catalog's name.
     """
     for entry in properties.values():
-        if entry.name not in _OWN and entry.name not in _storage_keys():
+        known = entry.name in _OWN or entry.name in _storage_keys() or entry.name.startswith(_OF_ONE_ACCOUNT)
+        if not known:
             raise entry.unknown((*_OWN, *_storage_keys()))
     kind = _catalog_type(properties)
     home = (data_dir / catalog).absolute()
@@ -166,6 +194,8 @@ def pyiceberg_properties(settings: IcebergSettings) -> dict[str, Any]:
         scheme = urlsplit(settings.warehouse).scheme or ("file" if settings.type == "sql" else "")
         if scheme in _ARROW_SCHEMES:
             properties["py-io-impl"] = EXACT_FILE_IO
+    elif settings.type in ("hive", "glue"):
+        properties["py-io-impl"] = EXACT_FILE_IO
     return properties
 
 
@@ -181,9 +211,10 @@ def spark_properties(settings: IcebergSettings) -> dict[str, str]:
 def spark_packages(settings: IcebergSettings) -> tuple[str, ...]:
     """Maven coordinates beside Iceberg's runtime: the clients of the object store and, for Glue, of AWS."""
     store = object_store(settings.storage, settings.warehouse)
-    # A REST catalog tells where its tables are with each of them: most are in S3.
-    unknown = settings.type == "rest" and store is None and not _is_on_disk(settings.warehouse)
-    stores = [store, S3 if settings.type == "glue" or unknown else None]
+    stores = [store, S3 if settings.type == "glue" else None]
+    if settings.type == "rest" and store is None and not _is_on_disk(settings.warehouse):
+        # Such a catalog tells where its tables are with each of them: most are in S3.
+        stores = list(filter(None, map(store_of, settings.allowed_locations))) or [S3]
     return tuple(dict.fromkeys(store.package for store in stores if store is not None))
 
 
@@ -200,6 +231,8 @@ def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
         options["io-impl"] = store.file_io
     if store is S3:
         options = s3_options(settings.storage) | options
+    if store is AZURE:
+        options |= azure_options(settings.storage, settings.warehouse)
     match settings.type:
         case "sql":
             assert settings.uri is not None
@@ -257,7 +290,8 @@ def sqlalchemy_url(uri: str) -> str:
 
 def _storage_keys() -> frozenset[str]:
     names = {v for v in vars(storage_names).values() if isinstance(v, str) and v.startswith(_STORAGE_PREFIXES)}
-    return frozenset(names | {"s3.path-style-access", ENABLED} | {f"glue.{name}" for name in _GLUE})
+    names -= _OF_OTHER_CLIENTS
+    return frozenset(names | {"s3.path-style-access", ENABLED} | _JAVA_KEYS | {f"glue.{name}" for name in _GLUE})
 
 
 def _catalog_type(properties: Mapping[str, Property]) -> CatalogType:

@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from coordinator.connectors.iceberg.traced_services import store_call
+from coordinator.kernels import azure_store, google_store
 from coordinator.kernels.signed_store import ADDRESS, SignedStore
 from coordinator.kernels.storage import VendedStorage
 
@@ -27,6 +28,8 @@ class ExactFileIO(PyArrowFileIO):
     @staticmethod
     def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:
         """Scheme, authority and path; ``?`` and ``#`` are letters of a path like any other."""
+        if (store := location.partition("://")[0]) in azure_store.SCHEMES:
+            return store, *azure_store.azure_place(location)
         found = _HEAD.fullmatch(location)
         if found is None:
             return PyArrowFileIO.parse_location(location, properties)
@@ -37,6 +40,15 @@ class ExactFileIO(PyArrowFileIO):
     def delete(self, location: str | InputFile | OutputFile) -> None:
         with store_call("delete", location if isinstance(location, str) else location.location):
             super().delete(location)
+
+    def _initialize_fs(self, scheme: str, netloc: str | None = None) -> pafs.FileSystem:
+        """The file systems of Google's and Azure's stores are those of the kernels; ``netloc`` is an account's host."""
+        items = tuple(sorted((name, str(value)) for name, value in self.properties.items()))
+        if scheme in google_store.SCHEMES:
+            return google_store.google_files(items)
+        if scheme in azure_store.SCHEMES:
+            return azure_store.azure_files(netloc or "", items)
+        return super()._initialize_fs(scheme, netloc)
 
     def _initialize_s3_fs(self, netloc: str | None) -> pafs.FileSystem:
         if ADDRESS in self.properties:

@@ -17,6 +17,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from coordinator.connectors.iceberg.paths import local_path
 from coordinator.connectors.iceberg.storage import ExactFileIO, arrow
+from coordinator.kernels import google_store
 
 _AT_ONCE = 1000
 _THREADS = 8
@@ -38,6 +39,11 @@ def walk(io: FileIO, location: str, *, hidden: Callable[[str], bool] = lambda _n
     Files and directories whose names are ``hidden`` are left out, with what is in them.
     """
     base, local = location.rstrip("/"), local_path(location)
+    if local is None and (found_at_once := _listed_at_once(io, location)) is not None:
+        for inside, name, size, modified in found_at_once:
+            if not any(map(hidden, (*inside.split("/"), name))):
+                yield FoundFile(f"{base}/{inside}{name}", size, modified)
+        return
     waiting = [""]
     for inside, found in _scanned(local, waiting) if local is not None else _listed(io, location, waiting):
         for name, file in found:
@@ -97,6 +103,20 @@ def _listed(io: FileIO, location: str, waiting: list[str]) -> Iterator[tuple[str
                 running.append((inside, pool.submit(listed, inside)))
             inside, future = running.popleft()
             yield inside, future.result()
+
+
+def _listed_at_once(io: FileIO, location: str) -> Iterator[tuple[str, str, int, datetime | None]] | None:
+    """Folder, name, size and time of all files; None of stores where folders can be listed one by one.
+
+    Google's store knows folders by their files alone, and Arrow lists of a folder's own only what is no other folder.
+    """
+    if location.partition("://")[0] not in google_store.SCHEMES:
+        return None
+    filesystem, root = _filesystem(io, location)
+    top = root.rstrip("/") + "/"
+    found = filesystem.get_file_info(pafs.FileSelector(top.rstrip("/"), allow_not_found=True, recursive=True))
+    names = ((info, info.path.removeprefix(top).rpartition("/")) for info in found if info.is_file)
+    return ((folder + slash, name, info.size or 0, info.mtime) for info, (folder, slash, name) in names)
 
 
 def sizes_of(io: FileIO, locations: Iterable[str]) -> Iterator[tuple[str, int | None]]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key
+from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_shown
 from coordinator.kernels.storage import VendedStorage
 
 _LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class TableKeys(VendedStorage):
 
     def shown(self) -> dict[str, str]:
         """What is no secret of it."""
-        return {k: v for k, v in self._keys.storage.items() if " " not in k and not is_key(k)}
+        return {k: v for k, v in self._keys.storage.items() if " " not in k and is_shown(k)}
 
     def current(self) -> dict[str, str]:
         keys = self._keys

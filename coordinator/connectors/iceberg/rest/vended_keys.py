@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from coordinator.kernels import azure_store
 from coordinator.kernels.storage import over, scoped
 
 _STORES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "oss.", "signer.")
 """How the names begin of what opens files; a server's other words are not for readers."""
-_SECRETS = ("s3.access-key-id", "s3.session-token", "client.access-key-id", "gcs.oauth2.token", "adls.sas-token")
+_SECRETS = ("s3.access-key-id", "s3.session-token", "client.access-key-id", "gcs.oauth2.token", *azure_store.KEYS)
 _ENDS = ("s3.session-token-expires-at-ms", "gcs.oauth2.token-expires-at", "adls.sas-token-expires-at-ms")
 
 
@@ -33,6 +34,11 @@ class VendedKeys:
 def is_key(name: str) -> bool:
     """Whether what a property of the name holds opens a store, or says until when."""
     return any(word in name for word in ("key", "token", "secret"))
+
+
+def is_shown(name: str) -> bool:
+    """Whether everybody may see what a property holds; Azure's texts for accounts have addresses and keys in one."""
+    return not is_key(name) and "connection-string" not in name
 
 
 def vended_keys(
