@@ -186,7 +186,7 @@ def test_tables_of_others_with_capitals_in_their_names(service: Service, run: St
     assert run("DELETE FROM fromelsewhere WHERE id IN (SELECT max(id) FROM fromelsewhere)") == [[1]]
     run("ANALYZE fromelsewhere")
     run("CALL iceberg.system.rewrite_position_delete_files('made', 'FromElsewhere')")
-    assert [row["Id"] for row in contents(service, "FromElsewhere")] == [11, 1, 2]
+    assert sorted(row["Id"] for row in contents(service, "FromElsewhere")) == [1, 2, 11]
 
 
 def test_a_failed_table_leaves_nothing(service: Service, run: Statement) -> None:
