@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,7 +116,6 @@ def _file(table: Table, live: LiveFile) -> dict[str, Any]:
     extras = getattr(file, "extras", {})
     names = ("referenced_data_file", "content_offset", "content_size_in_bytes")
     told |= {name.replace("_", "-"): extras[name] for name in names if name in extras}
-    json.dumps(told)
     return told
 
 

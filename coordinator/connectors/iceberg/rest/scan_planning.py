@@ -27,8 +27,8 @@ from coordinator.connectors.iceberg.rest.plan_messages import (
 )
 
 MODE = "scan-planning-mode"
-_MOST_SECONDS = 60.0
-"""Until a server has planned a scan."""
+_MOST_SECONDS = 15.0
+"""Until a server has planned a scan: less than a statement has for planning, whose process is ended then."""
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _MOST_BYTES = 64 << 20
 """Of one answer."""
