@@ -1,58 +1,64 @@
-"""Parquet footers that this executor process has read: bounded, keyed by file and size, cleared by ``cache:clear``."""
+"""What this process has read of files that never change: bounded, keyed by file and size, cleared by ``cache:clear``."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from .tasks import Cleared
 from .wire import encode
 
+T = TypeVar("T")
+
 _LIMIT_BYTES = 32 << 20
 
 
-class FooterCache:
-    """Least recently used footers up to a number of serialized bytes; thread-safe."""
+class FileCache(Generic[T]):
+    """The least recently used things go beyond ``limit`` bytes, by ``size_of`` each; thread-safe."""
 
-    def __init__(self, limit: int = _LIMIT_BYTES) -> None:
-        self._limit = limit
+    def __init__(self, size_of: Callable[[T], int], limit: int = _LIMIT_BYTES) -> None:
+        self._size_of, self._limit = size_of, limit
         self._bytes = 0
-        self._footers: OrderedDict[tuple[str, int], Any] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], T] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, path: str, size: int) -> Any | None:
-        """The footer of a file of ``size`` bytes, if it is here; data files never change under their name."""
+    def get(self, path: str, size: int) -> T | None:
+        """What is kept of a file of ``size`` bytes, if it is here; data files never change under their name."""
         with self._lock:
-            if (path, size) not in self._footers:
+            if (path, size) not in self._kept:
                 return None
-            self._footers.move_to_end((path, size))
-            return self._footers[(path, size)]
+            self._kept.move_to_end((path, size))
+            return self._kept[(path, size)]
 
-    def put(self, path: str, size: int, footer: Any) -> None:
-        """Keep a footer; the least recently used ones go when the limit is passed."""
+    def put(self, path: str, size: int, found: T) -> None:
+        """Keep it; the least recently used others go when the limit is passed."""
         with self._lock:
-            if (path, size) not in self._footers:
-                self._footers[(path, size)] = footer
-                self._bytes += footer.serialized_size
-            while self._bytes > self._limit and len(self._footers) > 1:
-                _, dropped = self._footers.popitem(last=False)
-                self._bytes -= dropped.serialized_size
+            if (path, size) not in self._kept:
+                self._kept[(path, size)] = found
+                self._bytes += self._size_of(found)
+            while self._bytes > self._limit and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._bytes -= self._size_of(dropped)
 
     def clear(self) -> tuple[int, int]:
         """Drop everything; what was dropped as (entries, bytes)."""
         with self._lock:
-            dropped = len(self._footers), self._bytes
-            self._footers.clear()
+            dropped = len(self._kept), self._bytes
+            self._kept.clear()
             self._bytes = 0
             return dropped
 
 
-FOOTERS = FooterCache()
-"""Of this process: an executor keeps it from task to task, which is what a cache is for."""
+FOOTERS: FileCache[Any] = FileCache(lambda footer: int(footer.serialized_size))
+"""Parquet footers. Of this process: an executor keeps it from task to task, which is what a cache is for."""
+ENDS: FileCache[bytes] = FileCache(len)
+"""Last bytes of files in object stores, with their whole footers, for those who read these by themselves."""
 
 
 def clear(payload: bytes) -> bytes:
     """Kernel: clear this process's cache; the answer is a Cleared."""
     del payload
-    return encode(Cleared(*FOOTERS.clear()))
+    entries, size = (sum(counts) for counts in zip(FOOTERS.clear(), ENDS.clear(), strict=True))
+    return encode(Cleared(entries, size))

@@ -70,7 +70,7 @@ def test_rows_are_divided_by_added_columns(service: Service, run: Callable[[str]
     assert sorted(run(f"SELECT a, b, c, d FROM {name}")) == [[1, None, None, None], [2, "x", 3, "yyy"]]
 
 
-@pytest.mark.parametrize("version", some(["1", "3"], ["2"], "the oldest and the newest version"))
+@pytest.mark.parametrize("version", some(["3"], ["1", "2"], "the newest version"))
 def test_layouts_change_and_rows_stay(service: Service, run: Callable[[str], Any], version: str) -> None:
     """Both engines write under each spec and read all of them, as DuckDB's sums tell."""
     name, spark = f"laid{version}", {"engine": "spark"}

@@ -17,6 +17,7 @@ from pyiceberg.table.snapshots import Operation
 from pyiceberg.transforms import BucketTransform
 
 from tests.e2e.service import Service
+from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -46,7 +47,11 @@ STATEMENTS = (
     "DELETE FROM {t} WHERE id BETWEEN 101 AND 200",
     "UPDATE {t} SET inner_ = NULL WHERE id < 50",
 )
-SHAPES = [("1", ""), ("1", "kind"), ("2", "kind"), ("2", "bucket(id,3)"), ("3", ""), ("3", "month(day)")]
+SHAPES = some(
+    [("1", "kind"), ("3", "month(day)")],
+    [("1", ""), ("2", "kind"), ("2", "bucket(id,3)"), ("3", "")],
+    "the oldest and the newest version, partitioned",
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ def pair(service: Service) -> Callable[[str], Pair]:
 
 @pytest.mark.parametrize(("version", "partitioning"), SHAPES)
 def test_rows_and_ids_are_those_that_spark_makes(pair: Callable[[str], Pair], version: str, partitioning: str) -> None:
-    tables = pair(f"shape_{version}_{SHAPES.index((version, partitioning))}")
+    tables = pair(f"shape_{version}_{''.join(filter(str.isalpha, partitioning))}")
     tables.make(version, partitioning)
     before = int(tables.snapshot("AUTO").summary["total-data-files"])
     for statement in STATEMENTS:

@@ -18,7 +18,8 @@ import pytest
 
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import Answered, EngineSettings, Failed, Statement
-from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.embedded.parquet_scan import Alike, parquet_files
+from coordinator.engine.embedded.store_files import StoreFiles
 from coordinator.engine.embedded.worker import answered
 from coordinator.engine.processes.nursery import Nursery
 from coordinator.engine.processes.sent_rows import PulledRows
@@ -66,6 +67,11 @@ def scan_of(path: Path, table: pa.Table) -> FileScan:
     return FileScan(task, table.schema, table.num_rows)
 
 
+def direct(scan: FileScan) -> dict[Alike, list[Input]]:
+    """What DuckDB reads by itself."""
+    return parquet_files(scan, StoreFiles(lambda size: None))
+
+
 def rows(engine: EmbeddedEngine, sql: str, execution: Any = None, **scans: FileScan) -> list[dict[str, Any]]:
     return pa.Table.from_batches(engine.run(sql, scans, execution or FakeExecution())).to_pylist()
 
@@ -76,10 +82,10 @@ def numbers(count: int) -> pa.Table:
 
 def test_files_are_read_by_the_database_itself_where_that_is_exact(engine: EmbeddedEngine, tmp_path: Path) -> None:
     scan = scan_of(tmp_path / "it's.parquet", numbers(1000))
-    assert parquet_files(scan) == {(("k", "v"), False): scan.task.inputs}
+    assert direct(scan) == {(("k", "v"), False): scan.task.inputs}
     assert rows(engine, "SELECT max(k) AS k, count(v) AS n FROM t", t=scan) == [{"k": 999, "n": 1000}]
     star = scan_of(tmp_path / "a*b.parquet", numbers(10))
-    assert parquet_files(star) == {}, "its name would be a pattern"
+    assert direct(star) == {}, "its name would be a pattern"
     scan_of(tmp_path / "axb.parquet", numbers(100))
     assert rows(engine, "SELECT count(k) AS n FROM t", t=star) == [{"n": 10}]
 
@@ -89,7 +95,7 @@ def test_texts_that_a_writer_held_as_large_ones_are_texts(engine: EmbeddedEngine
     for kind in (pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
         table = numbers(10)
         scan = scan_of(tmp_path / "large.parquet", table.set_column(1, "v", table["v"].cast(kind)))
-        assert parquet_files(scan) == {(("k", "v"), False): scan.task.inputs}
+        assert direct(scan) == {(("k", "v"), False): scan.task.inputs}
         assert rows(engine, "SELECT max(v) AS v FROM t", t=replace(scan, schema=table.schema)) == [{"v": "v9"}]
 
 
@@ -103,7 +109,7 @@ def test_files_may_call_a_column_otherwise(engine: EmbeddedEngine, tmp_path: Pat
     ]
     inputs = [item for scan in scans for item in scan.task.inputs]
     scan = FileScan(replace(scans[0].task, inputs=inputs), scans[0].schema, 40)
-    names = [alike.names for alike in parquet_files(scan)]
+    names = [alike.names for alike in direct(scan)]
     assert names == [("k", "v"), ("v", "k"), ("a", "b")], "DuckDB knows no case"
     assert rows(engine, "SELECT sum(k) AS k, min(v) AS low, max(v) AS high FROM t", t=scan) == [
         {"k": 180, "low": "v0", "high": "v9"}

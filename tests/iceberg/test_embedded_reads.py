@@ -14,6 +14,7 @@ import pytest
 from pyiceberg.types import DoubleType, LongType, StringType
 
 from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.embedded.store_files import StoreFiles
 from tests.iceberg.embedded_reader import Reader, numbered, tuples
 
 READ = [
@@ -156,7 +157,7 @@ def test_columns_that_grew_or_came_later_are_read_by_the_database_itself(reader:
     table.append(pa.table({"id": pa.array([2**40]), "y": [3.25], "late": ["here"]}))
     work = reader.work("SELECT * FROM t", engine="embedded")
     scan = reader.scan(work)
-    assert {alike.names for alike in parquet_files(scan)} == {("id", "x", None), ("id", "y", "late")}
+    assert {alike.names for alike in parquet_files(scan, StoreFiles(print))} == {("id", "x", None), ("id", "y", "late")}
     found = reader.rows("SELECT * FROM t").to_pylist()
     assert sorted(found, key=lambda row: row["id"]) == [
         {"id": 1, "y": 1.5, "late": None}, {"id": 2, "y": 2.5, "late": None}, {"id": 2**40, "y": 3.25, "late": "here"},

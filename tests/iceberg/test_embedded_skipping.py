@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.embedded.store_files import StoreFiles
 from coordinator.kernels.row_groups_needed import with_needed_groups
 from shared.errors import ErrorCode, ProcessionError
 from tests.iceberg.embedded_reader import Reader, numbered, tuples
@@ -44,7 +45,7 @@ def test_rows_leave_by_number_where_the_database_reads_files_itself(reader: Read
     left = [i for i in range(15_000) if i not in gone]
     work = reader.work("SELECT id FROM t", engine="embedded")
     scan = reader.scan(work)
-    ((alike, files),) = parquet_files(scan).items()
+    ((alike, files),) = parquet_files(scan, StoreFiles(print)).items()
     assert alike.deleted
     assert len(files) == 3
     assert sorted(row["id"] for row in reader.rows("SELECT id FROM t").to_pylist()) == left

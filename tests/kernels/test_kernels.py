@@ -310,7 +310,7 @@ def test_footer_cache_is_bounded_and_cleared() -> None:
     class Footer:
         serialized_size = 40
 
-    footers = cache.FooterCache(limit=100)
+    footers = cache.FileCache[Footer](lambda footer: footer.serialized_size, limit=100)
     for i in range(5):
         footers.put(f"f{i}", 1, Footer())
     assert footers.get("f0", 1) is None

@@ -21,7 +21,6 @@ from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.tables.targets import spelled
-from coordinator.kernels.storage import is_local
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
@@ -71,7 +70,7 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
 
 def _is_direct(found: Scan) -> bool:
     plain = all(isinstance(column.field["type"], str) and column.as_stored for column in found.columns)
-    return plain and all(is_local(c.data.path) and all(d.is_position_delete for d in c.deletes) for c in found.files)
+    return plain and all(d.is_position_delete for c in found.files for d in c.deletes)
 
 
 def _decoded(found: Scan, snapshot: Snapshot, leaves: Collection[int], decoded: DecodedSizes) -> int | None:

@@ -16,7 +16,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
-from coordinator.engine.embedded.parquet_scan import local_path
+from coordinator.engine.embedded.parquet_scan import path_in_sql
 from coordinator.engine.embedded.progress import bytes_read, progress_file, seen
 from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.local_inputs import LocalInput
@@ -30,7 +30,6 @@ from coordinator.engine.processes.watch import MemoryWatch
 from coordinator.engine.streams import unreadable
 from coordinator.explain.operators import Operator
 from coordinator.kernels.file_scan import FileScan
-from coordinator.kernels.storage import is_local
 from coordinator.values.machine import available_memory
 from shared.errors import ErrorCode, ProcessionError
 
@@ -186,9 +185,7 @@ class EmbeddedEngine:
 
 def _files_of(scans: Mapping[str, FileScan]) -> dict[str, str]:
     """Scans by the path of a file that they read, as the database names it."""
-    return {
-        local_path(item, scan): name for name, scan in scans.items() for item in scan.task.inputs if is_local(item.path)
-    }
+    return {path_in_sql(item, scan): name for name, scan in scans.items() for item in scan.task.inputs}
 
 
 def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answered, peak: int) -> QueryProgress:

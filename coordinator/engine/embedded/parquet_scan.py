@@ -1,7 +1,7 @@
 """Scans that DuckDB reads by itself, with its own pruning and late materialization, where that gives the same rows.
 
-Files whose columns are there by field id, stored in the very types that the query wants, on this machine's disks;
-rows that position deletes and deletion vectors take out leave by number. Everything else comes through the kernels.
+Files whose columns are there by field id, stored in the very types that the query wants, on this machine's disks and in
+object stores (``store_files``); rows that position deletes and deletion vectors take out leave by number. Everything else comes through the kernels.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from coordinator.kernels.cache import FOOTERS
+from coordinator.engine.embedded.store_files import StoreFiles, database_path
 from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.lineage import DELETED, LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
+from coordinator.kernels.row_groups_needed import footer_of
 from coordinator.kernels.schema import FieldJson, arrow_type, field_id
 from coordinator.kernels.storage import is_local, normalize, resolve
 from coordinator.kernels.tasks import Input
@@ -43,13 +43,15 @@ class Alike(NamedTuple):
     deleted: bool
 
 
-def parquet_files(scan: FileScan) -> dict[Alike, list[Input]]:
-    """The files of a scan that DuckDB may read by itself."""
+def parquet_files(scan: FileScan, store: StoreFiles) -> dict[Alike, list[Input]]:
+    """The files of a scan that DuckDB may read by itself, those of object stores by ``store``. Raises KernelError."""
     wanted = [_duckdb_type(field["type"]) for field in scan.task.fields]
     found: dict[Alike, list[Input]] = {}
     shapes = any(field["type"] == "binary" and kind == pa.string() for field, kind in _asked(scan))
     if wanted and not shapes and None not in wanted:
-        for item in scan.task.inputs:
+        able = [item for item in scan.task.inputs if not (item.equality or item.groups or _GLOBS & set(item.path))]
+        store.add([item for item in able if not is_local(item.path)], scan.task.storage)
+        for item in able:
             if (names := _names(item, scan)) is not None:
                 found.setdefault(Alike(names, bool(item.positions)), []).append(item)
     return found
@@ -81,7 +83,7 @@ def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], deleted: s
         f"CAST({_column(stored, field, files)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
         for stored, field, name in zip(names, scan.task.fields, scan.schema.names, strict=True)
     )
-    paths = ", ".join(text(local_path(item, scan)) for item in files)
+    paths = ", ".join(text(path_in_sql(item, scan)) for item in files)
     rows = f"read_parquet([{paths}], hive_partitioning=false) AS stored"
     if deleted is not None:
         same = " AND ".join(f"stored.{name} = deleted.{name}" for name in (_FILE, _ROW))
@@ -108,9 +110,9 @@ def files_sql(paths: Sequence[str]) -> str:
     return f"SELECT * FROM read_parquet([{', '.join(map(text, paths))}], hive_partitioning=false)"  # noqa: S608 - quoted
 
 
-def local_path(item: Input, scan: FileScan) -> str:
-    """The path of a local file."""
-    return str(resolve(item.path, scan.task.storage)[1])
+def path_in_sql(item: Input, scan: FileScan) -> str:
+    """What the database calls a file."""
+    return str(resolve(item.path, scan.task.storage)[1]) if is_local(item.path) else database_path(item.path)
 
 
 def text(value: str) -> str:
@@ -126,14 +128,8 @@ def identifier(value: str) -> str:
 def _names(item: Input, scan: FileScan) -> Names | None:
     """What the file calls the columns; None for a file that DuckDB would not read as the table means it."""
     path = item.path
-    if item.equality or item.groups or not is_local(path) or _GLOBS & set(path):
-        return None
     with reading(path):
-        metadata = FOOTERS.get(path, item.size)
-        if metadata is None:
-            metadata = pq.read_metadata(local_path(item, scan))
-            FOOTERS.put(path, item.size, metadata)
-        fields = list(metadata.schema.to_arrow_schema())
+        fields = list(footer_of(item, scan.task.storage).schema.to_arrow_schema())
     names = {field.name.lower() for field in fields}
     asks_for_place = any(field["id"] in NEVER_STORED for field in scan.task.fields)
     if len(names) < len(fields) or ((item.positions or asks_for_place) and names & {_FILE, _ROW}):

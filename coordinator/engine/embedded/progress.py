@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-_FORMAT = struct.Struct("<4q")
+_FORMAT = struct.Struct("<5q")
 _NOT_DONE = 99.0
 """Per cent, once everything is read: joins and sorts may go on."""
 
@@ -28,9 +29,12 @@ class ScanProgress:
     all_kernel_rows: int = 0
     direct_rows: int = 0
     direct_bytes: int = 0
+    fetched_bytes: int = 0
+    """Read of object stores, which the system does not count."""
 
     def rows(self, bytes_read: int) -> int:
-        """Read so far, when the process has read so many bytes."""
+        """Read so far, when the process has read so many bytes of files on disks."""
+        bytes_read += self.fetched_bytes
         share = min(1.0, max(0, bytes_read) / self.direct_bytes) if self.direct_bytes else 1.0
         return self.kernel_rows + int(self.direct_rows * share)
 
@@ -51,7 +55,7 @@ class Written:
     def __init__(self, scratch: str) -> None:
         self._path = progress_file(scratch, os.getpid())
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        self._progress = ScanProgress()
+        self._progress, self._lock = ScanProgress(), threading.Lock()
 
     def begin(self, all_kernel_rows: int, direct_rows: int, direct_bytes: int) -> None:
         """What will be read."""
@@ -61,19 +65,26 @@ class Written:
         """The same batches, whose rows count as read."""
         for batch in batches:
             yield batch
-            now = self._progress
-            rows = min(now.all_kernel_rows, now.kernel_rows + batch.num_rows)
-            self._write(ScanProgress(rows, now.all_kernel_rows, now.direct_rows, now.direct_bytes))
+            with self._lock:
+                now = self._progress
+                self._write(replace(now, kernel_rows=min(now.all_kernel_rows, now.kernel_rows + batch.num_rows)))
+
+    def fetched(self, size: int) -> None:
+        """So many bytes more have come from an object store, on any thread."""
+        with self._lock:
+            self._write(replace(self._progress, fetched_bytes=self._progress.fetched_bytes + size))
 
     def close(self) -> None:
         """The statement has ended."""
-        os.close(self._file)
+        with self._lock:
+            os.close(self._file)
+            self._file = -1
         self._path.unlink(missing_ok=True)
 
     def _write(self, progress: ScanProgress) -> None:
         self._progress = progress
-        fields = (progress.kernel_rows, progress.all_kernel_rows, progress.direct_rows, progress.direct_bytes)
-        os.pwrite(self._file, _FORMAT.pack(*fields), 0)
+        if self._file >= 0:  # the database may still be reading ahead when its statement has ended
+            os.pwrite(self._file, _FORMAT.pack(*astuple(progress)), 0)
 
 
 def seen(scratch: str, pid: int) -> ScanProgress:

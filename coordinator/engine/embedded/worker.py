@@ -23,12 +23,13 @@ from coordinator.engine.embedded.parquet_scan import (
     deleted_rows,
     files_sql,
     identifier,
-    local_path,
     parquet_files,
     parquet_sql,
+    path_in_sql,
     text,
 )
 from coordinator.engine.embedded.progress import Written
+from coordinator.engine.embedded.store_files import StoreFiles, without_scheme
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
@@ -76,7 +77,7 @@ def answered(database: Any, statement: Statement, settings: EngineSettings, pull
         return Failed(error.name if known else "GENERIC_INTERNAL_ERROR", error.message)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         failure = presto_error(error)
-        return Failed(failure.code.name, failure.message, failure.retriable)
+        return Failed(failure.code.name, without_scheme(failure.message), failure.retriable)
     except MemoryError:
         return Failed("EXCEEDED_LOCAL_MEMORY_LIMIT", "Query exceeded the embedded engine's memory limit")
 
@@ -86,14 +87,21 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
     for name, stream in pulled.streams(statement.streams).items():
         database.register(name, stream)
     written = Written(settings.scratch)
+    store = StoreFiles(written.fetched)
     try:
-        return _result(database, statement, settings, written, began)
+        return _result(database, statement, settings, store, written, began)
+    except (duckdb.Error, pa.ArrowException, OSError):
+        if store.failure is not None:
+            raise store.failure from None
+        raise
     finally:
         written.close()
 
 
-def _result(database: Any, statement: Statement, settings: EngineSettings, written: Written, began: float) -> Answered:
-    _open_scans(database, statement.scans, statement.files, written)
+def _result(
+    database: Any, statement: Statement, settings: EngineSettings, store: StoreFiles, written: Written, began: float
+) -> Answered:
+    _open_scans(database, statement, store, written)
     register_functions(database, statement.sql, set())
     if statement.profiled:
         database.execute("SET enable_profiling = 'no_output'")
@@ -120,22 +128,20 @@ def _check_size(written: int, settings: EngineSettings) -> None:
         raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
 
 
-def _open_scans(
-    database: Any, scans: dict[str, FileScan], others: dict[str, tuple[str, ...]], written: Written
-) -> None:
-    """Makes scans and files of ``others`` known, and lets the database open these files alone."""
-    selects: dict[str, list[str]] = {name: [files_sql(files)] for name, files in others.items()}
-    paths: list[str] = [path for files in others.values() for path in files]
+def _open_scans(database: Any, statement: Statement, store: StoreFiles, written: Written) -> None:
+    """Makes scans and other files known, and lets the database open these files alone."""
+    selects: dict[str, list[str]] = {name: [files_sql(files)] for name, files in statement.files.items()}
+    paths: list[str] = [path for files in statement.files.values() for path in files]
     kernel_rows, direct_rows, direct_bytes = 0, 0, 0
-    for name, scan in scans.items():
+    for name, scan in statement.scans.items():
         selects[name] = []
         plain: set[str] = set()
-        for alike, files in parquet_files(scan).items():
+        for alike, files in parquet_files(scan, store).items():
             deleted = f"{name}_deleted_{len(selects[name])}" if alike.deleted else None
             if deleted is not None:
                 database.register(deleted, deleted_rows(scan, files))
             selects[name].append(parquet_sql(scan, alike.names, files, deleted))
-            paths += [local_path(item, scan) for item in files]
+            paths += [path_in_sql(item, scan) for item in files]
             plain |= {item.path for item in files}
         share = _share(scan, plain)
         kernel_rows += scan.rows - int(scan.rows * share)
@@ -148,6 +154,8 @@ def _open_scans(
             columns = ", ".join(map(identifier, scan.schema.names)) or "*"
             selects[name].append(f"SELECT {columns} FROM {identifier(name + '_kernels')}")  # noqa: S608 - quoted
     written.begin(kernel_rows, direct_rows, direct_bytes)
+    if store.files:
+        database.register_filesystem(store)
     database.execute(f"SET allowed_paths = [{', '.join(text(path) for path in dict.fromkeys(paths))}]")
     database.execute("SET enable_external_access = false")
     for name, parts in selects.items():

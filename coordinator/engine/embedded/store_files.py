@@ -1,0 +1,174 @@
+"""Files of object stores as DuckDB reads them: the ranges that it asks for, many at once, by Arrow's file systems.
+
+DuckDB leaves out row groups and columns that a statement does not need, and asks for what is left of a scan before it
+decodes it. Ends of files, which have their footers, are kept from statement to statement (``ends``).
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coordinator.kernels.cache import ENDS, FOOTERS
+from coordinator.kernels.errors import KernelError, reading
+from coordinator.kernels.fetching import side_by_side
+from coordinator.kernels.storage import properties_of, resolve
+from coordinator.kernels.tasks import Input
+
+SCHEME = "store"
+_PREFIX = f"{SCHEME}://"
+_FIRST_END, _LEAST_END = 256 << 10, 32 << 10
+"""Bytes of a file's end that are asked for at first, as footers seldom have more, and that DuckDB looks at in any case."""
+_LENGTH_AND_MAGIC, _MAGIC = 8, b"PAR1"
+_MOST_OPEN = 512
+"""Files; an open one holds no connection."""
+_NEVER = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+"""When data files were changed: they never are under their names."""
+
+
+def database_path(path: str) -> str:
+    """What a file of a store is called in SQL."""
+    return _PREFIX + path
+
+
+def without_scheme(message: str) -> str:
+    """An error's text, with files by their own names."""
+    return message.replace(_PREFIX, "")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFile:
+    """``end`` are its last bytes, among them the whole footer; ``source`` is None where they are all."""
+
+    path: str
+    size: int
+    end: bytes
+    source: Any = None
+
+    def read(self, start: int, length: int) -> bytes:
+        """Raises KernelError."""
+        length = max(0, min(length, self.size - start))
+        if (inside := start - (self.size - len(self.end))) >= 0:
+            return self.end[inside : inside + length]
+        with reading(self.path):
+            return bytes(self.source.read_at(length, start))
+
+
+class StoreFiles(fsspec.AbstractFileSystem):  # type: ignore[misc]  # the base is untyped
+    """The files that one statement may read, for DuckDB's ``register_filesystem``; ``count`` learns of bytes read."""
+
+    protocol = SCHEME
+    cachable = False
+
+    def __init__(self, count: Callable[[int], None]) -> None:
+        super().__init__()
+        self.failure: KernelError | None = None
+        """The first one: DuckDB tells its text at best."""
+        self.files: dict[str, StoreFile] = {}
+        self._count = count
+
+    def add(self, inputs: Sequence[Input], storage: Mapping[str, str]) -> None:
+        """Open files, side by side. Raises KernelError."""
+        for file in side_by_side(lambda item: _opened(item, storage), inputs, lambda item: item.path):
+            self.files[database_path(file.path)] = file
+
+    def open(self, path: str, mode: str = "rb", **_: object) -> StoreHandle:
+        """For DuckDB, which opens a file several times."""
+        if mode != "rb":
+            raise PermissionError(path)
+        return StoreHandle(self._file(path), self._read)
+
+    def info(self, path: str, **_: object) -> dict[str, object]:
+        """What DuckDB asks for: the size."""
+        return {"name": path, "size": self._file(path).size, "type": "file"}
+
+    def glob(self, path: str, **_: object) -> Iterable[str]:
+        """The file itself: names are no patterns."""
+        return [self._file(path) and path]
+
+    def modified(self, path: str) -> datetime.datetime:
+        """Always the same."""
+        self._file(path)
+        return _NEVER
+
+    def _file(self, path: str) -> StoreFile:
+        if (file := self.files.get(path)) is None:
+            raise FileNotFoundError(path)
+        return file
+
+    def _read(self, file: StoreFile, start: int, length: int) -> bytes:
+        try:
+            data = file.read(start, length)
+        except KernelError as error:
+            self.failure = self.failure or error
+            raise
+        self._count(len(data))
+        return data
+
+
+class StoreHandle:
+    """A file object. DuckDB moves to a place and reads there in one go, on many threads: each has its own place."""
+
+    def __init__(self, file: StoreFile, read: Callable[[StoreFile, int, int], bytes]) -> None:
+        self._file, self._read, self._at = file, read, threading.local()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """From the file's begin, from here or from its end."""
+        base = (0, self.tell(), self._file.size)[whence]
+        self._at.place = base + offset
+        return self.tell()
+
+    def tell(self) -> int:
+        """Of this thread."""
+        return int(getattr(self._at, "place", 0))
+
+    def read(self, length: int = -1) -> bytes:
+        """From this thread's place on. Raises KernelError."""
+        place = self.tell()
+        data = self._read(self._file, place, self._file.size if length < 0 else length)
+        self._at.place = place + len(data)
+        return data
+
+    def close(self) -> None:
+        """The file stays open for the statement."""
+
+
+def _opened(item: Input, storage: Mapping[str, str]) -> StoreFile:
+    with reading(item.path):
+        end = ENDS.get(item.path, item.size)
+        if end is not None and len(end) == item.size:
+            return StoreFile(item.path, item.size, end)
+        source = _source(item.path, tuple(sorted(properties_of(item.path, storage).items())))
+        size = int(source.size())
+        if end is None:
+            end = _end(source, size)
+            FOOTERS.put(item.path, item.size, pq.read_metadata(pa.BufferReader(end)))
+            ENDS.put(item.path, item.size, end)
+        return StoreFile(item.path, size, end, source)
+
+
+@lru_cache(maxsize=_MOST_OPEN)
+def _source(path: str, properties: tuple[tuple[str, str], ...]) -> Any:
+    """An open file, from statement to statement: to open one is a request of its own."""
+    filesystem, inner = resolve(path, dict(properties))
+    return filesystem.open_input_file(inner)
+
+
+def _end(source: Any, size: int) -> bytes:
+    """The whole file where that is small, else its footer."""
+    length = min(size, _FIRST_END)
+    end = bytes(source.read_at(length, size - length))
+    footer = int.from_bytes(end[-_LENGTH_AND_MAGIC:-4], "little") + _LENGTH_AND_MAGIC
+    if end[-4:] != _MAGIC or footer > size:
+        raise pa.ArrowInvalid("it does not end as a Parquet file does")
+    if footer > length:
+        end = bytes(source.read_at(footer, size - footer))
+    return end if len(end) == size else end[-max(footer, _LEAST_END) :]
