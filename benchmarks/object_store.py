@@ -1,10 +1,10 @@
 """Queries over tables in an object store some milliseconds away, beside the same tables on the local disk, by turns.
 
 ``python -m benchmarks.object_store [SCALE] [ROUNDS] [MILLISECONDS]`` (scale 1, 3 rounds, 20 ms by default) loads TPC-H
-into two catalogs, one of whose warehouse is an S3 server (a program of its own over a folder, which answers each request
-that much later), and asks the small queries of ``interactive`` and TPC-H's 22 on the embedded engine, warm. A JSON line
-a query: milliseconds (medians) in the store and on disk, and the store's requests and bytes a round. The last line has
-the geometric means, and the largest ratio of the two.
+into two catalogs. The warehouse of one is an S3 server: a program of its own over a folder, which answers each request
+that much later. The small queries of ``interactive`` and TPC-H's 22 run on the embedded engine, warm. A JSON line a
+query: milliseconds (medians) in the store and on disk, and the store's requests and bytes in the last round. The last
+line has the geometric means and the largest ratio of the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What this process has read of files that never change: bounded, keyed by file and size, cleared by ``cache:clear``."""
+"""What this process has read of files that never change: bounded, by file and size, cleared by ``cache:clear``."""
 
 from __future__ import annotations
 

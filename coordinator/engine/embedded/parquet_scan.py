@@ -1,7 +1,8 @@
 """Scans that DuckDB reads by itself, with its own pruning and late materialization, where that gives the same rows.
 
 Files whose columns are there by field id, stored in the very types that the query wants, on this machine's disks and in
-object stores (``store_files``); rows that position deletes and deletion vectors take out leave by number. Everything else comes through the kernels.
+object stores (``store_files``); rows that position deletes and deletion vectors take out leave by number. Everything
+else comes through the kernels.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from coordinator.kernels.tasks import Input
 SCHEME = "store"
 _PREFIX = f"{SCHEME}://"
 _FIRST_END, _LEAST_END = 256 << 10, 32 << 10
-"""Bytes of a file's end that are asked for at first, as footers seldom have more, and that DuckDB looks at in any case."""
+"""Bytes of a file's end: asked for first, as footers seldom have more, and those that DuckDB looks at in any case."""
 _LENGTH_AND_MAGIC, _MAGIC = 8, b"PAR1"
 _MOST_OPEN = 512
 """Files; an open one holds no connection."""
@@ -62,7 +62,7 @@ class StoreFile:
             return bytes(self.source.read_at(length, start))
 
 
-class StoreFiles(fsspec.AbstractFileSystem):  # type: ignore[misc]  # the base is untyped
+class StoreFiles(fsspec.AbstractFileSystem):
     """The files that one statement may read, for DuckDB's ``register_filesystem``; ``count`` learns of bytes read."""
 
     protocol = SCHEME
@@ -92,7 +92,8 @@ class StoreFiles(fsspec.AbstractFileSystem):  # type: ignore[misc]  # the base i
 
     def glob(self, path: str, **_: object) -> Iterable[str]:
         """The file itself: names are no patterns."""
-        return [self._file(path) and path]
+        self._file(path)
+        return [path]
 
     def modified(self, path: str) -> datetime.datetime:
         """Always the same."""

@@ -1,0 +1,4 @@
+class AbstractFileSystem:
+    protocol: str
+    cachable: bool
+    def __init__(self) -> None: ...
