@@ -27,8 +27,8 @@ class EmbeddedSettings(Settings):
         256 << 20,
         alias="embedded-engine.max-scan-size",
         description="How many bytes of Iceberg tables a query on the embedded engine may read, counting the columns"
-        " that it uses as they are stored. Files with deletes or nested columns, and files on object"
-        " stores, count 8 times, and what is read of a table once more a quarter.",
+        " that it uses as they are stored. Files with equality deletes or nested columns count 8"
+        " times, and what is read of a table once more a quarter.",
     )
     max_scan_rows: int = Field(
         50_000_000,
