@@ -15,7 +15,8 @@ import pytest
 
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
-from coordinator.engine.embedded.store_files import StoreFiles, database_path
+from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.embedded.store_files import StoreFile, StoreFiles, database_path
 from coordinator.engine.processes.nursery import Nursery
 from coordinator.kernels.cache import ENDS
 from coordinator.kernels.file_scan import FileScan
@@ -175,3 +176,32 @@ def test_threads_that_share_a_handle_have_places_of_their_own(s3_server: Any) ->
     assert (wrong, sum(counted)) == ([], 600_000)
     assert handle.seek(-4, 2) == len(whole) - 4
     assert handle.read() == b"PAR1"
+
+
+def test_a_large_range_is_asked_for_in_parts_side_by_side(s3_server: Any) -> None:
+    filesystem, _ = bucket(s3_server, "lake")
+    data = np.random.default_rng(5).bytes(30 << 20)
+    with filesystem.open_output_stream("lake/large") as out:
+        out.write(data)
+    counted: list[int] = []
+    store = StoreFiles(counted.append)
+    name = database_path("s3://lake/large")
+    store.files[name] = StoreFile("s3://lake/large", len(data), data[-10:], filesystem.open_input_file("lake/large"))
+    s3_server.count = s3_server.most_at_once = 0
+    handle = store.open(name)
+    handle.seek(100)
+    assert handle.read(len(data)) == data[100:], "up to its end, whatever is asked for"
+    assert (s3_server.count, s3_server.most_at_once, counted) == (4, 4, [len(data) - 100])
+    assert handle.read(10) == b""
+    store.end_requests()
+
+
+def test_row_groups_that_would_fill_the_databases_memory_come_through_the_kernels(s3_server: Any) -> None:
+    scan = scan_of(s3_server, numbers(0, GROUP * 2))
+    for most, direct in ((3 * 8 * GROUP * 2, True), (3 * 8 * GROUP // 2, False)):
+        store = StoreFiles(lambda size: None, most)
+        assert bool(parquet_files(scan, store)) == direct
+    one = replace(
+        scan, task=replace(scan.task, fields=FIELDS[:1]), schema=pa.schema([SCHEMA.remove_metadata().field(0)])
+    )
+    assert parquet_files(one, store), "one column of three"

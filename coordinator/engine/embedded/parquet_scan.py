@@ -53,7 +53,8 @@ def parquet_files(scan: FileScan, store: StoreFiles) -> dict[Alike, list[Input]]
         able = [item for item in scan.task.inputs if not (item.equality or item.groups or _GLOBS & set(item.path))]
         store.add([item for item in able if not is_local(item.path)], scan.task.storage)
         for item in able:
-            if (names := _names(item, scan)) is not None:
+            names = _names(item, scan)
+            if names is not None and (is_local(item.path) or _held(item, scan, names) <= store.most_group_bytes):
                 found.setdefault(Alike(names, bool(item.positions)), []).append(item)
     return found
 
@@ -140,6 +141,14 @@ def _names(item: Input, scan: FileScan) -> Names | None:
         return None  # a name mapping says which column is which
     found = [_name(stored.get(field["id"]), field, item) for field in scan.task.fields]
     return None if _OTHERWISE in found else tuple(found)
+
+
+def _held(item: Input, scan: FileScan, names: Names) -> int:
+    """Bytes of these columns in the largest row group of a file."""
+    footer = footer_of(item, scan.task.storage)
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    columns = [i for i in range(footer.num_columns) if footer.schema.column(i).path in names]
+    return max((sum(group.column(i).total_compressed_size for i in columns) for group in groups), default=0)
 
 
 def _name(stored: Any, field: FieldJson, item: Input) -> str | None:

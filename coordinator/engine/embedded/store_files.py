@@ -7,8 +7,10 @@ decodes it. Ends of files, which have their footers, are kept from statement to 
 from __future__ import annotations
 
 import datetime
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -28,6 +30,8 @@ _PREFIX = f"{SCHEME}://"
 _FIRST_END, _LEAST_END = 256 << 10, 32 << 10
 """Bytes of a file's end: asked for first, as footers seldom have more, and those that DuckDB looks at in any case."""
 _LENGTH_AND_MAGIC, _MAGIC = 8, b"PAR1"
+_PART, _AT_ONCE = 8 << 20, 16
+"""Bytes of a request at most, as a connection is slower than a store, and the requests for parts that run at once."""
 _MOST_OPEN = 512
 """Files; an open one holds no connection."""
 _NEVER = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
@@ -53,27 +57,34 @@ class StoreFile:
     end: bytes
     source: Any = None
 
+    def kept(self, start: int, length: int) -> bytes | None:
+        """Bytes that are here already."""
+        inside = start - (self.size - len(self.end))
+        return self.end[inside : inside + length] if inside >= 0 else None
+
     def read(self, start: int, length: int) -> bytes:
-        """Raises KernelError."""
-        length = max(0, min(length, self.size - start))
-        if (inside := start - (self.size - len(self.end))) >= 0:
-            return self.end[inside : inside + length]
+        """In one request. Raises KernelError."""
         with reading(self.path):
             return bytes(self.source.read_at(length, start))
 
 
 class StoreFiles(fsspec.AbstractFileSystem):
-    """The files that one statement may read, for DuckDB's ``register_filesystem``; ``count`` learns of bytes read."""
+    """The files that one statement may read, for DuckDB's ``register_filesystem``.
+
+    ``count`` learns of bytes read. DuckDB holds what it wants of a whole row group: up to ``most_group_bytes``.
+    """
 
     protocol = SCHEME
     cachable = False
 
-    def __init__(self, count: Callable[[int], None]) -> None:
+    def __init__(self, count: Callable[[int], None], most_group_bytes: int = sys.maxsize) -> None:
         super().__init__()
+        self.most_group_bytes = most_group_bytes
         self.failure: KernelError | None = None
         """The first one: DuckDB tells its text at best."""
         self.files: dict[str, StoreFile] = {}
         self._count = count
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
 
     def add(self, inputs: Sequence[Input], storage: Mapping[str, str]) -> None:
         """Open files, side by side. Raises KernelError."""
@@ -105,9 +116,20 @@ class StoreFiles(fsspec.AbstractFileSystem):
             raise FileNotFoundError(path)
         return file
 
+    def end_requests(self) -> None:
+        """The statement has ended; what it asked for last may still come."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
     def _read(self, file: StoreFile, start: int, length: int) -> bytes:
+        length = max(0, min(length, file.size - start))
+        if (data := file.kept(start, length)) is not None:
+            return data
         try:
-            data = file.read(start, length)
+            if length <= _PART:
+                data = file.read(start, length)
+            else:
+                parts = [(at, min(_PART, start + length - at)) for at in range(start, start + length, _PART)]
+                data = b"".join(self._pool.map(lambda part: file.read(*part), parts))
         except KernelError as error:
             self.failure = self.failure or error
             raise

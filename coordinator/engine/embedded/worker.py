@@ -87,7 +87,7 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
     for name, stream in pulled.streams(statement.streams).items():
         database.register(name, stream)
     written = Written(settings.scratch)
-    store = StoreFiles(written.fetched)
+    store = StoreFiles(written.fetched, settings.memory_bytes // (2 * settings.threads))
     try:
         return _result(database, statement, settings, store, written, began)
     except (duckdb.Error, pa.ArrowException, OSError):
@@ -95,6 +95,7 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
             raise store.failure from None
         raise
     finally:
+        store.end_requests()
         written.close()
 
 
