@@ -25,6 +25,7 @@ from coordinator.connectors.iceberg.object_stores import (
     store_of,
 )
 from coordinator.connectors.iceberg.rest.authentication import AUTH_PROPERTIES, client_auth, read_auth
+from coordinator.connectors.iceberg.rest.deadlines import REQUEST_TIMEOUT
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from coordinator.kernels import azure_store, google_store
 from coordinator.kernels.signed_store import ENABLED
@@ -43,6 +44,7 @@ _OWN = frozenset(
         "iceberg.catalog.warehouse",
         "iceberg.rest.uri",
         "iceberg.rest.view-endpoints-enabled",
+        REQUEST_TIMEOUT,
         *AUTH_PROPERTIES,
         "hive.metastore.uri",
         "hive.metastore-timeout",
@@ -92,6 +94,7 @@ _GLUE = (
     "secret-access-key",
     "session-token",
 )
+_TIMEOUTS: Mapping[str, CatalogType] = {"hive.metastore-timeout": "hive", REQUEST_TIMEOUT: "rest"}
 _MOST_RETRIES = 20
 _SPARK = "org.apache.iceberg.spark.SparkCatalog"
 
@@ -320,12 +323,13 @@ def _uri(kind: CatalogType, properties: Mapping[str, Property], home: Path) -> s
 
 def _metastore(kind: CatalogType, properties: Mapping[str, Property]) -> dict[str, str]:
     """What PyIceberg's client of a metastore is told beside the address; raises when it is not installed."""
-    limit = properties.get("hive.metastore-timeout")
-    if limit is not None and kind != "hive":
-        raise limit.error(f"'{limit.name}' does not apply to iceberg.catalog.type={kind}")
     if kind == "hive" or kind == "glue":
         check_package(kind, properties)
-    return {} if limit is None else {limit.name: timeout_seconds(limit)}
+    limits = [properties[name] for name in _TIMEOUTS if name in properties]
+    for limit in limits:
+        if _TIMEOUTS[limit.name] != kind:
+            raise limit.error(f"'{limit.name}' does not apply to iceberg.catalog.type={kind}")
+    return {limit.name: timeout_seconds(limit) for limit in limits}
 
 
 def _journal_file(catalog: str, uri: str | None, home: Path) -> Path:

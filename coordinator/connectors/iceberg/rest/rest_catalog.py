@@ -36,6 +36,7 @@ from requests.auth import AuthBase
 
 from coordinator.connectors.iceberg.opaque_types import parse, parse_schema
 from coordinator.connectors.iceberg.rest.commits import check_kept, committed
+from coordinator.connectors.iceberg.rest.deadlines import with_deadlines
 from coordinator.connectors.iceberg.rest.plan_messages import ScanTasks
 from coordinator.connectors.iceberg.rest.policies import APPLICABLE, applicable_policies, policies_address
 from coordinator.connectors.iceberg.rest.scan_planning import bounded_text, planned_scan
@@ -189,7 +190,7 @@ class ServedCatalog(RestCatalog):
         return Table(name, answer.metadata, place, self._io_of(name, answer, is_new=is_new), self, answer.config)
 
     def _create_session(self) -> Session:
-        session = super()._create_session()
+        session = with_deadlines(super()._create_session(), self.properties)
         session.hooks["response"].append(self._heard)
         prepare = session.prepare_request
 
