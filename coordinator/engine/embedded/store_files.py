@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -55,7 +54,7 @@ class StoreFile:
     path: str
     size: int
     end: bytes
-    source: Any = None
+    source: pa.NativeFile | None = None
 
     def kept(self, start: int, length: int) -> bytes | None:
         """Bytes that are here already."""
@@ -65,6 +64,7 @@ class StoreFile:
     def read(self, start: int, length: int) -> bytes:
         """In one request. Raises KernelError."""
         with reading(self.path):
+            assert self.source is not None
             return bytes(self.source.read_at(length, start))
 
 
@@ -179,13 +179,13 @@ def _opened(item: Input, storage: Mapping[str, str]) -> StoreFile:
 
 
 @lru_cache(maxsize=_MOST_OPEN)
-def _source(path: str, properties: tuple[tuple[str, str], ...]) -> Any:
+def _source(path: str, properties: tuple[tuple[str, str], ...]) -> pa.NativeFile:
     """An open file, from statement to statement: to open one is a request of its own."""
     filesystem, inner = resolve(path, dict(properties))
     return filesystem.open_input_file(inner)
 
 
-def _end(source: Any, size: int) -> bytes:
+def _end(source: pa.NativeFile, size: int) -> bytes:
     """The whole file where that is small, else its footer."""
     length = min(size, _FIRST_END)
     end = bytes(source.read_at(length, size - length))
