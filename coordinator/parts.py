@@ -173,7 +173,9 @@ def _planning(around: Surroundings, governed: Governed) -> Planning:
         config.catalogs,
         providers,
         defaults,
-        session_defaults(settings) | config.embedded.session_defaults() | config.spark.session_defaults(),
+        session_defaults(settings)
+        | config.embedded.session_defaults(spark_elsewhere=config.spark.remote is not None)
+        | config.spark.session_defaults(),
         etc=config.etc,
         authenticated=bool(config.authentication.types),
         facts=around.delivery.anyone,

@@ -42,7 +42,7 @@ from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser.approximations import estimating_for
-from coordinator.unparser.engine_limits import engine_limits
+from coordinator.unparser.engine_limits import engine_limits, limits_of_writes
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.wide_reads import with_limited_reader
 from coordinator.unparser.writes import write_work
@@ -183,7 +183,7 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     logical, subplan = steps.finish(planned.root)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)
-    limits = engine_limits(steps.session)
+    limits = limits_of_writes(engine_limits(steps.session))
     relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
     made = PlannedStatement(
         query_type=planned.write.kind,

@@ -10,6 +10,7 @@ from coordinator.unparser.scans import RelationOf
 from shared.plan.nodes import (
     AggregationNode,
     EnforceSingleRowNode,
+    FilterNode,
     GroupingSets,
     JoinNode,
     LimitNode,
@@ -36,12 +37,15 @@ _INDIRECT = 8
 """How many times as much it costs to read files through the kernels."""
 _AGAIN = 4
 """How much less it costs to read the same of a table once more: it is computed once or comes from memory."""
-_DECODED = 16
+_DECODED = 4
 """How much larger columns may be once decoded than ``scan_bytes``: what is sorted or joined has to be held."""
+_MOST_GIVEN = 1 << 30
+"""Bytes of a result that leaves nothing out: it goes to a file first, and Spark gives rows as it has them."""
 _MOST_PAIRS = 50_000_000
 """Rows that a join without equalities may compare on one core."""
 _ROWS_A_GROUP = 100
 """As which groups are judged that are joined without equalities: summaries, of which there are few."""
+_LEAVING_OUT = (AggregationNode, EnforceSingleRowNode, FilterNode, LimitNode, TopNNode)
 Engine = Literal["auto", "embedded", "spark"]
 
 
@@ -53,8 +57,8 @@ class EngineLimits:
     """
 
     engine: Engine = "auto"
-    scan_bytes: int = 256 << 20
-    scan_rows: int = 50_000_000
+    scan_bytes: int = 4 << 30
+    scan_rows: int = 500_000_000
     program_rows: int = 100_000
     spark_reader_bytes: int = 0
     """What a task of Spark's own reader may hold; 0 is no limit."""
@@ -148,7 +152,7 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
         return EngineChoice(False, "the session asks for it")
     if read.lakes and limits.engine == "embedded":
         return EngineChoice(True, f"the session asks for it; it reads {read}", read.rows)
-    if (too_much := _too_much(read, limits)) is not None:
+    if (too_much := _too_much(root, read, limits)) is not None:
         return EngineChoice(False, too_much)
     if read.lakes and (pairs := _pairs(root, relation_of)) > _MOST_PAIRS:
         return EngineChoice(False, f"it compares {pairs} pairs of rows")
@@ -156,7 +160,7 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
     return EngineChoice(True, why, read.rows, most_sent_bytes=LOCAL_BYTES if read.unknown else None)
 
 
-def _too_much(read: _Read, limits: EngineLimits) -> str | None:
+def _too_much(root: PlanNode, read: _Read, limits: EngineLimits) -> str | None:
     if read.others > LOCAL_BYTES:
         return f"it reads {format_data_size(read.others)} of databases"
     if read.cost > limits.scan_bytes or read.cost_rows > limits.scan_rows:
@@ -169,6 +173,8 @@ def _too_much(read: _Read, limits: EngineLimits) -> str | None:
         return f"it reads {read}{weighed}, of {most}"
     if read.decoded > _DECODED * limits.scan_bytes:
         return f"it reads {format_data_size(read.decoded)} once decoded"
+    if read.decoded > _MOST_GIVEN and not any(isinstance(node, _LEAVING_OUT) for node in _nodes(root)):
+        return f"its result has {format_data_size(read.decoded)}"
     return None
 
 

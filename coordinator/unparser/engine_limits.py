@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from coordinator.unparser.engine_choice import Engine, EngineLimits
 from coordinator.vocabulary.session_properties import LARGEST_PAGE, session_value
 from shared.spi.session import Session
 from shared.units import parse_data_size
+
+_WRITTEN_BYTES, _WRITTEN_ROWS = 256 << 20, 50_000_000
+
+
+def limits_of_writes(limits: EngineLimits) -> EngineLimits:
+    """The coordinator writes few rows by itself: a statement that reads much is Spark's to begin with."""
+    return replace(
+        limits,
+        scan_bytes=min(limits.scan_bytes, _WRITTEN_BYTES),
+        scan_rows=min(limits.scan_rows, _WRITTEN_ROWS),
+    )
 
 
 def engine_limits(session: Session) -> EngineLimits:

@@ -68,12 +68,12 @@ DECLARED: tuple[SessionProperty, ...] = (
         "The most rows of lakes for which the embedded engine runs functions row by row",
     ),
     SessionProperty(
-        "embedded_engine_max_scan_rows", "bigint", "50000000", "The most rows of lakes that the embedded engine reads"
+        "embedded_engine_max_scan_rows", "bigint", "500000000", "The most rows of lakes that the embedded engine reads"
     ),
     SessionProperty(
         "embedded_engine_max_scan_size",
         "data size",
-        "256MB",
+        "4GB",
         "The most bytes of lakes that the embedded engine reads: of the columns of a query, as stored",
     ),
     SessionProperty(

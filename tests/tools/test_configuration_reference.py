@@ -16,7 +16,7 @@ def test_the_page_is_current() -> None:
     [
         ("precheck.max-requests-per-second", "200"),
         ("query.max-replay-size", "64MB"),
-        ("embedded-engine.max-scan-rows", "50000000"),
+        ("embedded-engine.max-program-rows", "100000"),
         ("http-server.authentication.oauth2.challenge-timeout", "15m"),
         ("query.max-run-time", "100d"),
         ("http-server.http.enabled", "true"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from coordinator.unparser.engine_choice import LOCAL_BYTES, EngineLimits, choose_engine, engine_note, scans
+from coordinator.unparser.engine_limits import limits_of_writes
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.relation import CatalogTable, JdbcRelation, ReadHere, Relation, RowsRelation
 from tests.optimizer.rule_cases import TIDY, RuleCases
 
 NATION = "SELECT n_name FROM nation"
+SUM, SOME = "SELECT max(n_name) FROM nation", "SELECT n_name FROM nation WHERE n_name > 'x'"
 PAIRS = "SELECT 1 FROM nation, region WHERE n_nationkey < r_regionkey"
 KEYS = "SELECT 1 FROM nation, region WHERE n_nationkey = r_regionkey"
 LIMITS = EngineLimits()
@@ -43,22 +45,21 @@ CASES: list[tuple[str, Relation | None, EngineLimits, bool, str]] = [
         "lake.db.t is read by",
     ),
     (NATION, _lake(only=True), EngineLimits("spark"), True, "Spark cannot read columns of type time"),
-    (NATION, _lake(256 * _MB), LIMITS, True, "it reads 256MB"),
-    (NATION, _lake(256 * _MB + 1), LIMITS, False, "it reads 256MB in 20 rows of 2 files, of at most 256MB and"),
-    (NATION, _lake(32 * _MB, direct=False), LIMITS, True, "it reads 32MB"),
-    (NATION, _lake(33 * _MB, direct=False), LIMITS, False, "which counts as 264MB and 160 rows, of at most"),
-    (NATION, _lake(rows=50_000_001), LIMITS, False, "it reads 10B in 50000001 rows"),
-    (NATION, _lake(decoded_bytes=5 << 30), LIMITS, False, "it reads 5GB once decoded"),
-    (NATION, _lake(decoded_bytes=4 << 30), LIMITS, True, "it reads 10B"),
+    (NATION, _lake(4096 * _MB), LIMITS, True, "it reads 4GB"),
+    (NATION, _lake(4096 * _MB + 1), LIMITS, False, "it reads 4GB in 20 rows of 2 files, of at most 4GB and"),
+    (NATION, _lake(512 * _MB, direct=False), LIMITS, True, "it reads 512MB"),
+    (NATION, _lake(513 * _MB, direct=False), LIMITS, False, "which counts as 4.01GB and 160 rows, of at most"),
+    (NATION, _lake(rows=500_000_001), LIMITS, False, "it reads 10B in 500000001 rows"),
+    (SUM, _lake(decoded_bytes=17 << 30), LIMITS, False, "it reads 17GB once decoded"),
+    (SUM, _lake(decoded_bytes=16 << 30), LIMITS, True, "it reads 10B"),
+    (NATION, _lake(decoded_bytes=2 << 30), LIMITS, False, "its result has 2GB"),
+    (NATION, _lake(decoded_bytes=1 << 30), LIMITS, True, "it reads 10B"),
+    (SOME, _lake(decoded_bytes=2 << 30), LIMITS, True, "it reads 10B"),
+    (SUM, _lake(257 * _MB), limits_of_writes(LIMITS), False, "of at most 256MB and 50000000 rows"),
+    (SUM, _lake(256 * _MB), limits_of_writes(LIMITS), True, "it reads 256MB"),
     (KEYS, _lake(rows=10_000), LIMITS, True, "it reads 20B in 20000 rows of 4 files"),
-    (KEYS, _lake(200 * _MB), LIMITS, True, "it reads 400MB"),  # the same twice
-    (
-        KEYS,
-        _lake(210 * _MB),
-        LIMITS,
-        False,
-        "which counts as 262.50MB and 25 rows",
-    ),
+    (KEYS, _lake(3200 * _MB), LIMITS, True, "it reads 6.25GB"),  # the same twice
+    (KEYS, _lake(3360 * _MB), LIMITS, False, "which counts as 4.10GB and 25 rows"),
     (PAIRS, _lake(rows=7_000), LIMITS, True, "it reads 20B in 14000 rows of 4 files"),
     (PAIRS, _lake(rows=10_000), LIMITS, False, "it compares 100000000 pairs of rows"),
     (PAIRS, _lake(rows=10_000), EngineLimits("embedded"), True, "the session asks for it"),
@@ -99,9 +100,9 @@ def test_databases(rule_cases: RuleCases, size: int | None, embedded: bool) -> N
 
 def test_sizes_add_up(rule_cases: RuleCases) -> None:
     _, plan = rule_cases.planned(TIDY[1], KEYS)
-    sizes = iter((200 * _MB, 100 * _MB))
+    sizes = iter((3000 * _MB, 2000 * _MB))
     choice = choose_engine(plan, lambda _scan: _lake(next(sizes)), LIMITS)
-    assert (choice.embedded, choice.why[:15]) == (False, "it reads 300MB ")
+    assert (choice.embedded, choice.why[:15]) == (False, "it reads 4.88GB")
     assert len(list(scans(plan))) == 2
 
 

@@ -57,7 +57,7 @@ class EmbeddedEngine:
         settings: EngineSettings,
         nursery: Nursery,
         processes: int = 2,
-        patience: float = 10.0,
+        patience: float = 30.0,
         small: SmallStatements = NONE_SMALL,
     ) -> None:
         self.processes = processes

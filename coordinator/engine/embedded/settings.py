@@ -12,6 +12,9 @@ from coordinator.engine.embedded.engine import SmallStatements
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.values.settings import Bytes, Settings
 
+_ALONE, _BESIDE_A_CLUSTER = (4 << 30, 500_000_000), (1 << 30, 125_000_000)
+"""Bytes and rows that a query may read."""
+
 
 class EmbeddedSettings(Settings):
     """What it takes of tables of lakes, which a session may change, and its processes."""
@@ -23,18 +26,20 @@ class EmbeddedSettings(Settings):
         " read little and Spark for the others; `embedded` and `spark` always take that engine. Session"
         " property engine.",
     )
-    max_scan_size: Bytes = Field(
-        256 << 20,
+    max_scan_size: Bytes | None = Field(
+        None,
         alias="embedded-engine.max-scan-size",
         description="How many bytes of Iceberg tables a query on the embedded engine may read, counting the columns"
         " that it uses as they are stored. Files with equality deletes or nested columns count 8"
-        " times, and what is read of a table once more a quarter.",
+        " times, and what is read of a table once more a quarter. Unless it is set, `4GB`, and `1GB` with"
+        " `spark.remote`, as Spark has machines of its own then.",
     )
-    max_scan_rows: int = Field(
-        50_000_000,
+    max_scan_rows: int | None = Field(
+        None,
         alias="embedded-engine.max-scan-rows",
         ge=0,
-        description="How many rows of Iceberg tables such a query may read, counted likewise.",
+        description="How many rows of Iceberg tables such a query may read, counted likewise. Unless it is set, 500"
+        " million, and 125 million with `spark.remote`.",
     )
     max_program_rows: int = Field(
         100_000,
@@ -88,13 +93,14 @@ class EmbeddedSettings(Settings):
         description="Disk space that each of these processes may spill to, under the data directory.",
     )
 
-    def session_defaults(self) -> dict[str, str]:
-        """Session properties whose default these are."""
+    def session_defaults(self, *, spark_elsewhere: bool) -> dict[str, str]:
+        """Session properties whose default these are; on the same machine Spark takes ten times as long."""
+        size, rows = _BESIDE_A_CLUSTER if spark_elsewhere else _ALONE
         return {
             "engine": self.engine.upper(),
             "embedded_engine_max_program_rows": str(self.max_program_rows),
-            "embedded_engine_max_scan_rows": str(self.max_scan_rows),
-            "embedded_engine_max_scan_size": f"{self.max_scan_size}B",
+            "embedded_engine_max_scan_rows": str(rows if self.max_scan_rows is None else self.max_scan_rows),
+            "embedded_engine_max_scan_size": f"{size if self.max_scan_size is None else self.max_scan_size}B",
         }
 
     def small(self) -> SmallStatements:
