@@ -136,6 +136,7 @@ class LocalEngine:
         }
         connection = duckdb.connect(":memory:", config=settings)
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")  # it goes to the standard output
         for macro in MACROS:
             connection.execute(macro)
         connection.execute(setting)

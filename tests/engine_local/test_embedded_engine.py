@@ -21,6 +21,7 @@ from coordinator.engine.embedded.messages import Answered, EngineSettings, Faile
 from coordinator.engine.embedded.parquet_scan import Alike, parquet_files
 from coordinator.engine.embedded.store_files import StoreFiles
 from coordinator.engine.embedded.worker import answered
+from coordinator.engine.local import LocalEngine
 from coordinator.engine.processes.nursery import Nursery
 from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.kernels.file_scan import FileScan
@@ -130,6 +131,17 @@ def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, tmp_path:
             rows(engine, sql, t=scan)
     assert sorted(p.name for p in tmp_path.glob("*.*")) == ["foreign.parquet", "mine.parquet"]
     assert rows(engine, "SELECT count(*) AS n FROM t", t=scan) == [{"n": 10}]
+
+
+def test_nothing_is_written_to_the_standard_output(engine: EmbeddedEngine) -> None:
+    """Statements of more than two seconds showed there how far they were, and waited where nobody read that."""
+    sql = "SELECT current_setting('enable_progress_bar') AS shown"
+    assert rows(engine, sql) == [{"shown": False}]
+    assert pa.Table.from_batches(LocalEngine().run(sql, FakeExecution())).to_pylist() == [{"shown": False}]
+    forking = [p for p in psutil.Process().children() if "nursery" in command_of(p)]
+    forked = [child for process in forking for child in process.children()]
+    assert forked
+    assert {str(Path(f"/proc/{child.pid}/fd/1").readlink()) for child in forked} == {"/dev/null"}
 
 
 @pytest.mark.slow

@@ -184,6 +184,7 @@ def database_of(settings: EngineSettings) -> Any:
         },
     )
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # it goes to the standard output, also where nobody reads
     connection.execute("SET parquet_metadata_cache = true")
     for macro in MACROS:
         connection.execute(macro)

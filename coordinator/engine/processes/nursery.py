@@ -85,6 +85,7 @@ class Nursery:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and text
                 [sys.executable, "-c", _COMMAND, str(theirs.fileno()), "nursery"],
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # the coordinator's may be a pipe that nobody reads, where writers wait
                 pass_fds=(theirs.fileno(),),
                 env={name: os.environ[name] for name in _KEPT if name in os.environ} | {"PYTHONPATH": _path()},
             )
