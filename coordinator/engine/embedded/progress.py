@@ -54,6 +54,7 @@ class Written:
 
     def __init__(self, scratch: str) -> None:
         self._path = progress_file(scratch, os.getpid())
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever has removed it meanwhile
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         self._progress, self._lock = ScanProgress(), threading.Lock()
 
