@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
 from pyspark.sql.connect.session import SparkSession
@@ -33,6 +34,8 @@ from tests.data_sets.ssb import generate_tpch
 from tests.e2e.service import ROOT, Service, start_service, write_etc
 
 HEADERS = {"X-Presto-User": "benchmark", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
+_IN_MEMORY = 2.0
+_ROWS_A_FILE, _BATCH_ROWS = 5_000_000, 1 << 17
 STATEMENTS = ROOT / "tests" / "unparser" / "data" / "statements.json.gz"
 BEFORE_SPARK = ("parse", "analyze", "plan", "optimize", "fragment", "check", "queue")
 
@@ -95,11 +98,30 @@ def compare(client: httpx.Client, session: SparkSession, name: str, query: str, 
 
 
 def load(service: Service, home: Path, scale: float) -> None:
-    """The eight tables, two data files each."""
+    """The eight tables, two data files each; beyond scale 2 by appends of five million rows, which fit into memory."""
     (home / "tpch").mkdir()
     generate_tpch(scale, home / "tpch")
     for file in sorted((home / "tpch").glob("*.parquet")):
-        create_sample("iceberg", service.data_dir, "tpch", file.stem, pq.read_table(file), 2)
+        if scale <= _IN_MEMORY:
+            create_sample("iceberg", service.data_dir, "tpch", file.stem, pq.read_table(file), 2)
+        else:
+            _appended(service, file)
+        file.unlink()
+
+
+def _appended(service: Service, file: Path) -> None:
+    source, catalog = pq.ParquetFile(file), service.lake()
+    catalog.create_namespace_if_not_exists("tpch")
+    texts = [f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f for f in source.schema_arrow]
+    table = catalog.create_table(f"tpch.{file.stem}", schema=pa.schema(texts))
+    batches: list[pa.RecordBatch] = []
+    for batch in source.iter_batches(_BATCH_ROWS):
+        batches.append(batch)
+        if sum(part.num_rows for part in batches) >= _ROWS_A_FILE:
+            table.append(pa.Table.from_batches(batches).cast(pa.schema(texts)))
+            batches = []
+    if batches:
+        table.append(pa.Table.from_batches(batches).cast(pa.schema(texts)))
 
 
 def run(home: Path, scale: float, rounds: int, wanted: list[str]) -> list[float]:
