@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -16,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from coordinator.clustering import Clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
+from coordinator.data_directory import check_writable, held
 from coordinator.dispatch.access import AuthorizedPlanner
 from coordinator.dispatch.events import access_denied
 from coordinator.exposure import check_exposure
@@ -67,9 +67,15 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     ``ready`` is called with the base address once connections are taken. 0 after a clean stop, 2 when it cannot start,
     which is told in one line.
     """
+    with ExitStack() as stack:
+        return _serve(etc, overrides, ready, stack)
+
+
+def _serve(etc: Path, overrides: Overrides, ready: Callable[[str], None], stack: ExitStack) -> int:
     try:
         config = _overridden(read_config(etc), overrides)
         check_writable(config.node.data_dir)
+        stack.enter_context(held(config.node.data_dir))
         redact = Redactor(secrets_in(config))
         configure_logging(config.log, redact)
         check_exposure(config.coordinator, config.https, config.authentication)
@@ -85,17 +91,6 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
         sys.stderr.write(f"procession: {server.failure}\n")
         return 2
     return 0
-
-
-def check_writable(data_dir: Path) -> None:
-    """Raises ConfigurationError when journals, logs and scratch files cannot be written there."""
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=data_dir):
-            pass
-    except OSError as error:
-        reason = "it is a file" if data_dir.is_file() else error.strerror
-        raise ConfigurationError(f"cannot write to the data directory {data_dir}: {reason}") from error
 
 
 def create_app(

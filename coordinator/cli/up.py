@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from secrets import token_urlsafe
 
-from coordinator.app import Overrides, check_writable, serve
+from coordinator.app import Overrides, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
 from coordinator.config import CoordinatorSettings, read_config
+from coordinator.data_directory import check_writable
 from coordinator.exposure import check_exposure
 from coordinator.security.private_files import keep_files_private
 from shared.properties import ConfigurationError
