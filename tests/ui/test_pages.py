@@ -181,7 +181,7 @@ def test_defaults_of_settings_have_their_units(tmp_path) -> None:
     """As docs/configuration.md writes them, and as they could stand in the file."""
     found = {each.name: each.value for each in shown_settings(read_config(write_etc(tmp_path / "etc")), Redactor(()))}
     documented = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
-    names = ("shutdown.grace-period", "query.client.timeout", "query.max-run-time", "embedded-engine.memory")
+    names = ("shutdown.grace-period", "query.client.timeout", "query.max-run-time", "embedded-engine.max-spill-size")
     for name in names:
         assert f"| `{name}` | `{found[name]}` |" in documented, (name, found[name])
     assert found["query.max-concurrent-queries"].isdecimal()

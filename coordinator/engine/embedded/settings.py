@@ -10,6 +10,7 @@ from pydantic import Field
 
 from coordinator.engine.embedded.engine import SmallStatements
 from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.values.machine import machine_memory
 from coordinator.values.settings import Bytes, Settings
 
 _ALONE, _BESIDE_A_CLUSTER = (4 << 30, 500_000_000), (1 << 30, 125_000_000)
@@ -75,11 +76,12 @@ class EmbeddedSettings(Settings):
         ge=0,
         description="Up to how many rows of Iceberg tables it is small.",
     )
-    memory: Bytes = Field(
-        1 << 30,
+    memory: Bytes | None = Field(
+        None,
         alias="embedded-engine.memory",
         ge=64 << 20,
-        description="Memory of each of these processes; queries that need more spill to disk.",
+        description="Memory of each of these processes; queries that need more spill to disk. Unless it is set, a"
+        " twenty-fourth of the machine's memory, or of its container's, between 1 and 8 GB.",
     )
     threads: int = Field(
         0,
@@ -110,4 +112,10 @@ class EmbeddedSettings(Settings):
     def of_process(self, scratch: Path) -> EngineSettings:
         """What each process is told."""
         threads = self.threads or min(4, os.cpu_count() or 1)
-        return EngineSettings(str(scratch), self.memory, threads, self.max_spill_size)
+        memory = process_memory(machine_memory()) if self.memory is None else self.memory
+        return EngineSettings(str(scratch), memory, threads, self.max_spill_size)
+
+
+def process_memory(machine: int | None) -> int:
+    """Bytes of a process on a machine of so many: four of them beside Spark's heap leave a third."""
+    return min(8 << 30, max(1 << 30, (machine or 0) // 24))
