@@ -8,7 +8,6 @@ import pytest
 
 from coordinator.engine.embedded.settings import EmbeddedSettings, process_memory
 
-
 SIZES = [(None, 1), (2, 1), (24, 1), (96, 4), (1024, 8)]
 """GB of the machine and of a process."""
 
