@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import fsspec
@@ -36,6 +36,9 @@ _MOST_OPEN = 512
 _NEVER = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 """When data files were changed: they never are under their names."""
 
+Properties = tuple[tuple[str, str], ...]
+"""Of a file's storage."""
+
 
 def database_path(path: str) -> str:
     """What a file of a store is called in SQL."""
@@ -55,6 +58,7 @@ class StoreFile:
     size: int
     end: bytes
     source: pa.NativeFile | None = None
+    properties: Properties = field(default=(), repr=False)
 
     def kept(self, start: int, length: int) -> bytes | None:
         """Bytes that are here already."""
@@ -65,7 +69,11 @@ class StoreFile:
         """In one request. Raises KernelError."""
         with reading(self.path):
             assert self.source is not None
-            return bytes(self.source.read_at(length, start))
+            try:
+                return bytes(self.source.read_at(length, start))
+            except OSError:
+                _opened_now(self.path, self.properties)  # which tells a file that has gone
+                raise
 
 
 class StoreFiles(fsspec.AbstractFileSystem):
@@ -169,18 +177,23 @@ def _opened(item: Input, storage: Mapping[str, str]) -> StoreFile:
         end = ENDS.get(item.path, item.size)
         if end is not None and len(end) == item.size:
             return StoreFile(item.path, item.size, end)
-        source = _source(item.path, tuple(sorted(properties_of(item.path, storage).items())))
+        properties = tuple(sorted(properties_of(item.path, storage).items()))
+        source = _source(item.path, properties)
         size = int(source.size())
         if end is None:
             end = _end(source, size)
             FOOTERS.put(item.path, item.size, pq.read_metadata(pa.BufferReader(end)))
             ENDS.put(item.path, item.size, end)
-        return StoreFile(item.path, size, end, source)
+        return StoreFile(item.path, size, end, source, properties)
 
 
 @lru_cache(maxsize=_MOST_OPEN)
-def _source(path: str, properties: tuple[tuple[str, str], ...]) -> pa.NativeFile:
+def _source(path: str, properties: Properties) -> pa.NativeFile:
     """An open file, from statement to statement: to open one is a request of its own."""
+    return _opened_now(path, properties)
+
+
+def _opened_now(path: str, properties: Properties) -> pa.NativeFile:
     filesystem, inner = resolve(path, dict(properties))
     return filesystem.open_input_file(inner)
 
