@@ -35,7 +35,10 @@ def held(data_dir: Path, patience: float = 10.0) -> Iterator[None]:
     The lock is the process's (POSIX), not its children's: it ends with the process however that ends. Where the file
     system has no locks there is none. Raises ConfigurationError.
     """
-    file = os.open(data_dir / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        file = os.open(data_dir / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise ConfigurationError(f"cannot open {data_dir / _LOCK}: {error.strerror}") from error
     try:
         _lock(file, data_dir, time.monotonic() + patience)
         os.ftruncate(file, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .tasks import Cleared
 from .wire import encode
@@ -53,8 +53,17 @@ class FileCache(Generic[T]):
 
 FOOTERS: FileCache[Any] = FileCache(lambda footer: int(footer.serialized_size))
 """Parquet footers. Of this process: an executor keeps it from task to task, which is what a cache is for."""
-ENDS: FileCache[bytes] = FileCache(len)
-"""Last bytes of files in object stores, with their whole footers, for those who read these by themselves."""
+
+
+class FileEnd(NamedTuple):
+    """The last bytes of a file in an object store, with its whole footer, and how large the file is in truth."""
+
+    size: int
+    data: bytes
+
+
+ENDS: FileCache[FileEnd] = FileCache(lambda end: len(end.data))
+"""For those who read such files by themselves."""
 
 
 def clear(payload: bytes) -> bytes:

@@ -65,3 +65,10 @@ def test_children_do_not_hold_it_for_their_parent(tmp_path: Path) -> None:
         process.wait(20)
         with held(tmp_path, patience=0.0):
             pass
+
+
+def test_a_lock_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
+    """As one that another user owns, after a first start as root."""
+    (tmp_path / "coordinator.lock").mkdir()
+    with pytest.raises(ConfigurationError, match=r"cannot open .*coordinator\.lock: Is a directory"), held(tmp_path):
+        raise AssertionError

@@ -87,6 +87,16 @@ def test_files_that_are_small_are_asked_for_once(engine: EmbeddedEngine, s3_serv
     assert s3_server.count == 2
 
 
+def test_a_size_that_a_manifest_tells_wrongly(engine: EmbeddedEngine, s3_server: Any) -> None:
+    """Just as much as is kept of the file's end: from the second statement on that was taken for the whole file."""
+    scan = scan_of(s3_server, numbers(0, GROUP * GROUPS))
+    (item,) = scan.task.inputs
+    assert item.size > (kept := 32 << 10)
+    wrong = replace(scan, task=replace(scan.task, inputs=[replace(item, size=kept)]))
+    for _ in range(3):
+        assert rows(engine, "SELECT sum(k) AS k FROM t", t=wrong) == [{"k": sum(range(GROUP * GROUPS))}]
+
+
 def test_deleted_rows_stay_away(engine: EmbeddedEngine, s3_server: Any) -> None:
     scan = scan_of(s3_server, numbers(0, GROUP * 2))
     (item,) = scan.task.inputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +34,18 @@ def test_files_that_a_filter_excludes_are_not_read(reader: Reader, lake: Any) ->
 GROUPS = {"write.parquet.row-group-limit": "1000"}
 
 
-def test_rows_leave_by_number_where_the_database_reads_files_itself(reader: Reader, lake: Any, foreign: Any) -> None:
+@pytest.mark.parametrize("second", [range(1000, 2000), [7, 1000]], ids=["many", "few"])
+def test_rows_leave_by_number_where_the_database_reads_files_itself(
+    reader: Reader, lake: Any, foreign: Any, second: Sequence[int]
+) -> None:
     """Three files of several row groups; a filter that skips row groups keeps the numbers of rows right."""
     parts = [numbered(start, 5000) for start in (0, 5000, 10_000)]
     table = lake.create("t", parts, properties={"write.parquet.row-group-limit": "1000"})
     paths = [task.file.file_path for start in (0, 5000) for task in table.scan(row_filter=f"id = {start}").plan_files()]
     assert pq.ParquetFile(paths[0].removeprefix("file://")).num_row_groups == 5
-    foreign.delete_positions(table, {paths[0]: [0, 2500, 4999], paths[1]: range(1000, 2000)})
+    foreign.delete_positions(table, {paths[0]: [0, 2500, 4999], paths[1]: second})
     foreign.delete_positions(lake.other.load_table("db.t"), {paths[0]: [2500, 2501]})
-    gone = {0, 2500, 2501, 4999, *range(6000, 7000)}
+    gone = {0, 2500, 2501, 4999, *(5000 + row for row in second)}
     left = [i for i in range(15_000) if i not in gone]
     work = reader.work("SELECT id FROM t", engine="embedded")
     scan = reader.scan(work)
@@ -54,6 +58,28 @@ def test_rows_leave_by_number_where_the_database_reads_files_itself(reader: Read
         assert sorted(row["id"] for row in found.to_pylist()) == [i for i in left if low <= i <= high]
     assert reader.rows("SELECT count(*) FROM t").to_pylist() == [{"count": len(left)}]
     assert "embedded engine runs it" in str(reader.work("EXPLAIN SELECT name FROM t").rows[0][0])
+
+
+def test_half_of_large_files_deleted(reader: Reader, lake: Any, foreign: Any) -> None:
+    """Files that end within a part of 65,536 rows, or with it; one without deletes; joins of two such scans."""
+    sizes = (150_000, 65_536, 100, 70_000)
+    starts = [0, 150_000, 300_000, 400_000]
+    parts = [numbered(start, size) for start, size in zip(starts, sizes, strict=True)]
+    table = lake.create("t", parts)
+    deletes = [range(1, 150_000, 2), range(0, 65_536, 3), [], [65_535, 65_536, 69_999]]
+    files = [next(iter(table.scan(row_filter=f"id = {start}").plan_files())).file.file_path for start in starts]
+    foreign.delete_positions(table, {file: rows for file, rows in zip(files, deletes, strict=True) if len(rows)})
+    gone = pa.array([start + row for start, rows in zip(starts, deletes, strict=True) for row in rows], pa.int64())
+    with duckdb.connect() as oracle:
+        oracle.register("part", pa.concat_tables(parts))
+        oracle.register("gone", pa.table({"id": gone}))
+        oracle.execute("CREATE VIEW t AS SELECT * FROM part WHERE id NOT IN (SELECT id FROM gone)")
+        for query in (
+            "SELECT count(*), sum(id), count(DISTINCT name) FROM t", "SELECT id, name FROM t ORDER BY id DESC LIMIT 5",
+            "SELECT count(*) FROM t WHERE id IN (1, 2, 150001, 300099, 465534, 465535, 465536)",
+            "SELECT count(*), sum(b.id) FROM t AS a LEFT JOIN t AS b ON a.id = b.id + 1 WHERE a.id < 500000",
+        ):  # fmt: skip
+            assert tuples(reader, query) == oracle.execute(query).fetchall(), query
 
 
 @pytest.mark.parametrize(

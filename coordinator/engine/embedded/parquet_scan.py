@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
+from coordinator.engine.embedded.row_deletes import FILE, ROW
+from coordinator.engine.embedded.sql_text import identifier, text
 from coordinator.engine.embedded.store_files import StoreFiles, database_path
-from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.lineage import DELETED, LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
 from coordinator.kernels.row_groups_needed import footer_of
 from coordinator.kernels.schema import FieldJson, arrow_type, field_id
-from coordinator.kernels.storage import is_local, normalize, resolve
+from coordinator.kernels.storage import is_local, resolve
 from coordinator.kernels.tasks import Input
 
 _TYPES = {
@@ -29,8 +29,6 @@ _TYPES = {
 }  # fmt: skip
 _FLOATING = frozenset({"float", "double"})
 _GLOBS = frozenset("*?[]{}")
-_FILE, _ROW = "file_index", "file_row_number"
-"""Columns that DuckDB itself adds to files."""
 _OTHERWISE = ""
 """In place of the name of a column that the kernels read; files have none without a name."""
 Names = tuple[str | None, ...]
@@ -64,20 +62,8 @@ def _asked(scan: FileScan) -> Iterator[tuple[FieldJson, pa.DataType]]:
     return zip(scan.task.fields, scan.schema.types, strict=False)
 
 
-def deleted_rows(scan: FileScan, files: Sequence[Input]) -> object:
-    """The deleted rows of ``files`` as a table of a file's place among them and a row's place in it."""
-    known = read_positions(scan.task.position_deletes, {normalize(item.path) for item in files}, scan.task.storage)
-    parts = [np.zeros((2, 0), np.int64)]
-    for number, item in enumerate(files):
-        name = normalize(item.path)
-        found = [known[i][name] for i in item.positions if name in known[i]]
-        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
-        parts.append(np.stack([np.full(len(rows), number, np.int64), rows]))
-    return pa.table(list(np.concatenate(parts, axis=1)), names=[_FILE, _ROW])
-
-
-def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], deleted: str | None = None) -> str:
-    """``SELECT`` of the scan's columns over files that call them ``names``, without the rows of the table ``deleted``.
+def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], without: str = "") -> str:
+    """``SELECT`` of the scan's columns over files that call them ``names``; ``without`` says which rows stay away.
 
     By name: given a schema by field id, DuckDB knows nothing of how many rows there are, and joins in a bad order.
     """
@@ -87,19 +73,16 @@ def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], deleted: s
     )
     paths = ", ".join(text(path_in_sql(item, scan)) for item in files)
     rows = f"read_parquet([{paths}], hive_partitioning=false) AS stored"
-    if deleted is not None:
-        same = " AND ".join(f"stored.{name} = deleted.{name}" for name in (_FILE, _ROW))
-        rows += f" ANTI JOIN {identifier(deleted)} AS deleted ON {same}"
-    return f"SELECT {columns} FROM {rows}"  # noqa: S608 - quoted
+    return f"SELECT {columns} FROM {rows} {without}".rstrip()  # noqa: S608 - quoted
 
 
 def _column(stored: str | None, field: FieldJson, files: Sequence[Input]) -> str:
     if field["id"] == POSITION:
-        return f"stored.{_ROW}"
+        return f"stored.{ROW}"
     if field["id"] in NEVER_STORED:
         values = [item.constants[str(field["id"])] for item in files]
         each = ", ".join(text(value) if isinstance(value, str) else str(int(value)) for value in values)
-        return f"([{each}])[CAST(stored.{_FILE} AS BIGINT) + 1]"
+        return f"([{each}])[CAST(stored.{FILE} AS BIGINT) + 1]"
     if stored is None:
         return "NULL"
     found = f"stored.{identifier(stored)}"
@@ -117,16 +100,6 @@ def path_in_sql(item: Input, scan: FileScan) -> str:
     return str(resolve(item.path, scan.task.storage)[1]) if is_local(item.path) else database_path(item.path)
 
 
-def text(value: str) -> str:
-    """A literal of SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def identifier(value: str) -> str:
-    """A quoted name of SQL."""
-    return '"' + value.replace('"', '""') + '"'
-
-
 def _names(item: Input, scan: FileScan) -> Names | None:
     """What the file calls the columns; None for a file that DuckDB would not read as the table means it."""
     path = item.path
@@ -134,7 +107,7 @@ def _names(item: Input, scan: FileScan) -> Names | None:
         fields = list(footer_of(item, scan.task.storage).schema.to_arrow_schema())
     names = {field.name.lower() for field in fields}
     asks_for_place = any(field["id"] in NEVER_STORED for field in scan.task.fields)
-    if len(names) < len(fields) or ((item.positions or asks_for_place) and names & {_FILE, _ROW}):
+    if len(names) < len(fields) or ((item.positions or asks_for_place) and names & {FILE, ROW}):
         return None  # DuckDB would call one of them otherwise
     stored = {field_id(field): field for field in fields}
     if None in stored:

@@ -18,7 +18,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coordinator.kernels.cache import ENDS, FOOTERS
+from coordinator.kernels.cache import ENDS, FOOTERS, FileEnd
 from coordinator.kernels.errors import KernelError, reading
 from coordinator.kernels.fetching import side_by_side
 from coordinator.kernels.storage import properties_of, resolve
@@ -175,16 +175,16 @@ class StoreHandle:
 def _opened(item: Input, storage: Mapping[str, str]) -> StoreFile:
     with reading(item.path):
         end = ENDS.get(item.path, item.size)
-        if end is not None and len(end) == item.size:
-            return StoreFile(item.path, item.size, end)
+        if end is not None and len(end.data) == end.size:
+            return StoreFile(item.path, *end)
         properties = tuple(sorted(properties_of(item.path, storage).items()))
         source = _source(item.path, properties)
-        size = int(source.size())
         if end is None:
-            end = _end(source, size)
-            FOOTERS.put(item.path, item.size, pq.read_metadata(pa.BufferReader(end)))
+            size = int(source.size())
+            end = FileEnd(size, _end(source, size))
+            FOOTERS.put(item.path, item.size, pq.read_metadata(pa.BufferReader(end.data)))
             ENDS.put(item.path, item.size, end)
-        return StoreFile(item.path, size, end, source, properties)
+        return StoreFile(item.path, end.size, end.data, source, properties)
 
 
 @lru_cache(maxsize=_MOST_OPEN)

@@ -19,16 +19,10 @@ import duckdb
 import pyarrow as pa
 
 from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
-from coordinator.engine.embedded.parquet_scan import (
-    deleted_rows,
-    files_sql,
-    identifier,
-    parquet_files,
-    parquet_sql,
-    path_in_sql,
-    text,
-)
+from coordinator.engine.embedded.parquet_scan import files_sql, parquet_files, parquet_sql, path_in_sql
 from coordinator.engine.embedded.progress import Written
+from coordinator.engine.embedded.row_deletes import RowDeletes, row_deletes
+from coordinator.engine.embedded.sql_text import identifier, text
 from coordinator.engine.embedded.store_files import StoreFiles, without_scheme
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
@@ -138,10 +132,10 @@ def _open_scans(database: Any, statement: Statement, store: StoreFiles, written:
         selects[name] = []
         plain: set[str] = set()
         for alike, files in parquet_files(scan, store).items():
-            deleted = f"{name}_deleted_{len(selects[name])}" if alike.deleted else None
-            if deleted is not None:
-                database.register(deleted, deleted_rows(scan, files))
-            selects[name].append(parquet_sql(scan, alike.names, files, deleted))
+            without = ""
+            if alike.deleted:
+                without = _without(database, row_deletes(scan, files, f"{name}_deleted_{len(selects[name])}"))
+            selects[name].append(parquet_sql(scan, alike.names, files, without))
             paths += [path_in_sql(item, scan) for item in files]
             plain |= {item.path for item in files}
         share = _share(scan, plain)
@@ -161,6 +155,14 @@ def _open_scans(database: Any, statement: Statement, store: StoreFiles, written:
     database.execute("SET enable_external_access = false")
     for name, parts in selects.items():
         database.execute(f"CREATE TEMP VIEW {identifier(name)} AS {' UNION ALL '.join(parts)}")
+
+
+def _without(database: Any, deletes: RowDeletes) -> str:
+    """What takes deleted rows out, which the database knows now."""
+    database.register(deletes.name, deletes.rows)
+    for statement in deletes.statements:
+        database.execute(statement)
+    return deletes.clause
 
 
 def _share(scan: FileScan, paths: set[str]) -> float:
