@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import compiled, fewer_events, files_in_memory, tiers
+from tests import compiled, fewer_events, files_in_memory, tiers, tpch_tables
 
 SHARED = {
     "whole_service": "service",
@@ -32,6 +32,7 @@ SHARED = {
 that take longest come first; no test may name fixtures of two groups, for it would start both."""
 
 FILES = pytest.StashKey[Path | None]()
+TPCH = pytest.StashKey[Path | None]()
 FAILED = pytest.StashKey[bool]()
 ProcessesOf = Callable[[Path], list[int]]
 
@@ -49,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
     config.stash[FILES] = files_in_memory.begin()  # workers of xdist inherit it
+    config.stash[TPCH] = tpch_tables.begin()
     gc.disable()
     compiled.compile_share(config)
 
@@ -77,6 +79,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
     After what pytest cleans up by itself, which would look for garbage among all modules and tests.
     """
+    if (tables := config.stash.get(TPCH, None)) is not None:
+        tpch_tables.end(tables)
     if (files := config.stash.get(FILES, None)) is not None:
         files_in_memory.end(files, failed=config.stash.get(FAILED, True))
     atexit.register(gc.unfreeze)

@@ -24,6 +24,7 @@ from shared.spi.capabilities import Capabilities
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
 from shared.spi.table_statistics import ValueRange
+from tests import tpch_tables
 from tests.planner.conftest import ORDERS, FakeConnector, column, table
 
 EVENTS = (
@@ -115,10 +116,10 @@ def properties(**values: str) -> dict[str, Property]:
 
 
 class FixedCatalogs(Catalogs):
-    """The three, and the built-in ``system``. Tables of ``tpch`` are made under ``data_dir`` when read."""
+    """The three, and the built-in ``system``. Tables of ``tpch`` are made once a run, when read."""
 
     def __init__(self, data_dir: Path) -> None:
-        named = properties(**{"tpch.column-naming": "STANDARD"})
+        named = properties(**{"tpch.column-naming": "STANDARD"}) | tpch_tables.catalog_properties()
         super().__init__([CatalogConfig("tpch", "tpch", named, data_dir)])
         dialect = replace(DIALECTS["postgresql"], explain=_estimate)
         address = properties(connection_url="jdbc:postgresql://nowhere:5432/shop", connection_user="u")

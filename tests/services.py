@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from tests import tpch_tables
 from tests.e2e.service import Service, open_flight, start_service, write_etc
 from tests.jdbc.described import URLS
 from tests.kept_secrets import holding
@@ -29,7 +30,7 @@ maintenance.scan-interval=2s
 def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Service]:
     """Catalogs ``iceberg``, ``kept``, ``tpch``, databases, and those that are away; no secret in what it wrote."""
     etc = write_etc(home / "etc", planners=2)
-    catalogs = {"tpch": "connector.name=tpch\n", "kept": "connector.name=iceberg\n", "pg": _postgres(postgres)}
+    catalogs = {"tpch": tpch_tables.catalog_file(), "kept": "connector.name=iceberg\n", "pg": _postgres(postgres)}
     if mariadb is not None:
         catalogs["maria"] = _mariadb(mariadb, home / "secret")
     for name in AWAY:
@@ -54,7 +55,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
 def quiet_service(home: Path) -> Iterator[Service]:
     """Catalogs ``iceberg`` and ``tpch``; Spark is never started. Not cold, as the whole one and the demo are."""
     etc = write_etc(home / "etc", spark=False, planners=2)
-    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
     with (etc / "config.properties").open("a") as config:
         config.write("audit-log.enabled=true\naudit-log.required=true\n")
     service = start_service(etc, home / "data", home / "log")

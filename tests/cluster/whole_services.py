@@ -9,6 +9,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from tests import tpch_tables
 from tests.e2e.service import Service, start_service, write_etc
 from tests.kept_secrets import holding
 
@@ -34,7 +35,7 @@ def coordinators(home: Path, state_url: str, names: Sequence[str]) -> Iterator[l
         found = []
         for name in names:
             etc = write_etc(home / name / "etc", spark=False)
-            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+            (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
             (etc / "node.properties").write_text(f"node.id={name}\n")
             (etc / "maintenance.properties").write_text("maintenance.enabled=true\nmaintenance.dry-run=true\n")
             with (etc / "config.properties").open("a") as config:

@@ -18,6 +18,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.object_stores import AZURE, ICEBERG_VERSION
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from coordinator.engine.spark.settings import default_jar_cache
+from tests import tpch_tables
 from tests.cloud.azure_emulator import HOST, azure_store
 from tests.cloud.google_emulator import ROOT, google_store
 from tests.e2e.service import Service, start_service, write_etc
@@ -57,7 +58,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         store: Any = stack.enter_context(opened)
         root = "gs://lake" if request.param == "google" else f"abfss://lake@{HOST}"
         etc = write_etc(home / "etc", spark=False)
-        (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+        (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
         own = {"iceberg.catalog.uri": f"sqlite:///{home}/filed.db", "iceberg.catalog.warehouse": f"{root}/filed"}
         _catalog(etc, "filed", own | store.keys)
         address = stack.enter_context(_lending(store, f"{root}/lent", home, RENEWAL[request.param]))

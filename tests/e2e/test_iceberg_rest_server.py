@@ -20,6 +20,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
+from tests import tpch_tables
 from tests.e2e.service import Service, start_service, write_etc
 from tests.e2e.test_faults import eventually, in_background
 from tests.e2e.test_valid_calls import ALL, STEPS
@@ -86,7 +87,7 @@ def served(spark_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Itera
                 "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.unfinished-table.quiet-time=1s\n"
                 f"iceberg.rest.uri={address}\niceberg.allowed-locations=s3://lake/wh\n{where}"
             )
-            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+            (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
             service = start_service(etc, home / "data", home / "log")
             made = Served(service, store, address, home)
             made.run("CREATE SCHEMA real.db")

@@ -13,6 +13,7 @@ from typing import Any
 import prestodb
 import pytest
 
+from tests import tpch_tables
 from tests.e2e.service import start_service, write_etc
 from tests.iceberg.vending_store import ROOT, vending_store
 from tests.kept_secrets import holding
@@ -40,7 +41,7 @@ def run(spark_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 "iceberg.rest.view-endpoints-enabled=true\ns3.remote-signing-enabled=true\n"
                 "iceberg.allowed-locations=s3://lake/nessie\n"
             )
-            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+            (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
             service = start_service(etc, home / "data", home / "log")
             yield lambda sql, **session: service.execute(sql, session_properties=session)
             service.stop()

@@ -20,6 +20,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
+from tests import tpch_tables
 from tests.e2e.service import Service, start_service, write_etc
 from tests.e2e.test_faults import eventually, in_background
 from tests.e2e.test_valid_calls import ALL, STEPS, rows_of_day
@@ -125,7 +126,7 @@ def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
                     f"connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest.uri={told}\n"
                     + "".join(f"iceberg.rest.auth.{line}\n" for line in login).replace("ADDRESS", told)
                 )
-            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+            (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
             service = start_service(etc, home / "data", home / "log")
             made = Lent(service, store, habits, other, home)
             made.execute("CREATE SCHEMA lent.db")

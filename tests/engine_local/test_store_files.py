@@ -91,7 +91,8 @@ def test_a_size_that_a_manifest_tells_wrongly(engine: EmbeddedEngine, s3_server:
     """Just as much as is kept of the file's end: from the second statement on that was taken for the whole file."""
     scan = scan_of(s3_server, numbers(0, GROUP * GROUPS))
     (item,) = scan.task.inputs
-    assert item.size > (kept := 32 << 10)
+    kept = 32 << 10
+    assert item.size > kept
     wrong = replace(scan, task=replace(scan.task, inputs=[replace(item, size=kept)]))
     for _ in range(3):
         assert rows(engine, "SELECT sum(k) AS k FROM t", t=wrong) == [{"k": sum(range(GROUP * GROUPS))}]

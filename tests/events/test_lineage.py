@@ -17,6 +17,7 @@ from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.statement_facts import StatementFacts, restored
 from shared.spi.event_listener import QueryOutput, SourceColumn
 from shared.spi.session import Session
+from tests import tpch_tables
 
 Facts = Callable[[str], StatementFacts]
 FIELDS = [("k", LongType()), ("name", StringType()), ("total", DoubleType())]
@@ -46,7 +47,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     schema = Schema(*(NestedField(number, name, kind) for number, (name, kind) in enumerate(FIELDS, 1)))
     lake.create_table("db.target", schema=schema)
     (home / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
-    (home / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    (home / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
     catalogs = Catalogs([replace(config, data_dir=home) for config in read_catalogs(Path(home / "catalog"))])
     session = Session(user="ann", query_id="q", catalog="tpch", schema="tiny")
 

@@ -25,6 +25,7 @@ from coordinator.vocabulary.planned_statement import RunLocally
 from shared.plan.nodes import FilterNode, JoinNode, OutputNode, TableScanNode
 from shared.plan.traversal import walk
 from shared.spi.session import Session
+from tests import tpch_tables
 from tests.execution import FakeExecution
 
 pytestmark = pytest.mark.slow
@@ -41,7 +42,7 @@ class Counted:
 
     def __init__(self, etc: Path) -> None:
         (etc / "catalog").mkdir()
-        settings = "connector.name=tpch\ntpch.column-naming=STANDARD\n"
+        settings = tpch_tables.catalog_file("tpch.column-naming=STANDARD")
         (etc / "catalog" / "tpch.properties").write_text(settings, encoding="utf-8")
         self.catalogs = Catalogs(read_catalogs(etc / "catalog"))
         self.engine = LocalEngine()

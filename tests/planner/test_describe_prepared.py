@@ -11,6 +11,7 @@ from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.spi.session import Session
+from tests import tpch_tables
 
 NATION = ("tpch", "tiny", "nation")
 NOWHERE = ("", "", "")
@@ -65,7 +66,7 @@ OUTPUTS: dict[str, list[tuple[Any, ...]]] = {
 @pytest.fixture(scope="module")
 def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Catalogs:
     folder = tmp_path_factory.mktemp("catalog")
-    (folder / "tpch.properties").write_text("connector.name=tpch\n", encoding="utf-8")
+    (folder / "tpch.properties").write_text(tpch_tables.catalog_file(), encoding="utf-8")
     return Catalogs(read_catalogs(folder))
 
 

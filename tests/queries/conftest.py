@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from coordinator.connectors.iceberg.sample import create_sample
+from tests import tpch_tables
 from tests.data_sets.scale import scale
-from tests.data_sets.ssb import generate_tpch
 from tests.e2e.service import ROOT, Service
 
 
 @pytest.fixture(scope="session")
 def tpch_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("tpch")
-    generate_tpch(scale(small=0.01), folder)
+    tpch_tables.generate(scale(small=0.01), folder)
     return sorted(folder.glob("*.parquet"))
 
 

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from coordinator.connectors.iceberg.sample import create_sample
+from tests import tpch_tables
 from tests.data_sets.scale import scale
-from tests.data_sets.ssb import QUERIES, derive_ssb, generate_tpch
+from tests.data_sets.ssb import QUERIES, derive_ssb
 from tests.e2e.service import Service
 from tests.queries.comparison import assert_same_result
 from tests.queries.test_late_materialization import OFF, ON
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def star(queries: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
     """The tables as ``iceberg.ssb``, and DuckDB over the files that they came from."""
     tpch, folder = tmp_path_factory.mktemp("ssb_tpch"), tmp_path_factory.mktemp("ssb")
-    generate_tpch(scale(small=0.02), tpch)
+    tpch_tables.generate(scale(small=0.02), tpch)
     with duckdb.connect() as connection:
         for file in derive_ssb(tpch, folder):
             create_sample("iceberg", queries.data_dir, "ssb", file.stem, pq.read_table(file), 2)

@@ -28,6 +28,7 @@ from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
+from tests import tpch_tables
 from tests.execution import FakeExecution
 from tests.functions.recorded import Answer, alike
 
@@ -42,7 +43,7 @@ class Procession:
 
     def __init__(self, etc: Path, properties: str = "") -> None:
         (etc / "catalog").mkdir()
-        (etc / "catalog" / "tpch.properties").write_text(f"connector.name=tpch\n{properties}", encoding="utf-8")
+        (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file(properties), encoding="utf-8")
         self._catalogs = Catalogs(read_catalogs(etc / "catalog"))
         self._local = LocalEngine()
         self._executor = Executor(self._catalogs, self._local, None, lambda _: "")  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import tpch_tables
 from tests.e2e.service import Service, start_service
 
 RECORDED = Path(__file__).parents[1] / "data" / "presto_protocol" / "exchanges.jsonl.gz"
@@ -24,7 +25,7 @@ def write_etc(directory: Path) -> Path:
     with (directory / "config.properties").open("a") as config:
         config.write("eager-plan-validation-thread-pool-size=1\n")
     (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
-    (directory / "catalog" / "tpch.properties").write_text("connector.name=tpch\ntpch.column-naming=STANDARD\n")
+    (directory / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file("tpch.column-naming=STANDARD"))
     return directory
 
 

@@ -20,6 +20,7 @@ from coordinator.vocabulary.planned_statement import RunLocally, SelectRows
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
+from tests import tpch_tables
 from tests.execution import FakeExecution
 
 SESSION = Session(user="test", time_zone="UTC", catalog="tpch", schema="tiny")
@@ -30,7 +31,7 @@ class Service:
 
     def __init__(self, etc: Path) -> None:
         (etc / "catalog").mkdir()
-        (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n", encoding="utf-8")
+        (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file(), encoding="utf-8")
         self.catalogs = Catalogs(read_catalogs(etc / "catalog"))
         self._executor = Executor(self.catalogs, None, None, lambda _: "")  # type: ignore[arg-type]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.relation import Relation
 from shared.spi.session import Session
+from tests import tpch_tables
 from tests.optimizer.rule_cases import RuleCases
 from tests.unparser.written import Written
 
@@ -108,8 +107,7 @@ def recorded() -> list[dict[str, Any]]:
 @pytest.fixture(scope="session")
 def tpch_data(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
     folder = tmp_path_factory.mktemp("tpch")
-    command = [str(Path(sys.executable).with_name("tpchgen-cli")), "parquet", "-s", "0.01", "-o", str(folder)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    tpch_tables.generate(0.01, folder)
     connection = duckdb.connect()
     connection.execute("CREATE SCHEMA tiny")
     for table, columns in COLUMNS.items():

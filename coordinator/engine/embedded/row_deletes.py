@@ -7,7 +7,7 @@ part of a file has a row of them, and DuckDB finds that by an array instead of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ class RowDeletes(NamedTuple):
     """``clause`` follows a ``read_parquet`` that is called ``stored``, after ``statements`` over the table ``rows``."""
 
     name: str
-    rows: Any
+    rows: pa.Table
     statements: tuple[str, ...]
     clause: str
 

@@ -30,6 +30,7 @@ from shared.spi.access_control import SystemAccessControl
 from shared.spi.catalog_changes import ViewCreation
 from shared.spi.connector import ViewColumn, ViewMetadata
 from shared.spi.session import Session
+from tests import tpch_tables
 from tests.execution import FakeExecution
 from tests.iceberg.conftest import Lake
 
@@ -69,7 +70,10 @@ class Ruled:
         values |= {name.replace("__", ".").replace("_", "-"): value for name, value in said.items()}
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
         self.catalogs = Catalogs(
-            [CatalogConfig("lab", "iceberg", properties, home), CatalogConfig("tpch", "tpch", {}, home)]
+            [
+                CatalogConfig("lab", "iceberg", properties, home),
+                CatalogConfig("tpch", "tpch", tpch_tables.catalog_properties(), home),
+            ]
         )
         self.catalogs.managed = True
         self.local = LocalEngine()

@@ -11,6 +11,7 @@ import httpx
 import prestodb
 import pytest
 
+from tests import tpch_tables
 from tests.e2e.service import Service, start_service, write_etc
 from tests.security.authentication.secured import until
 
@@ -41,7 +42,7 @@ def rules(region: int = 1) -> str:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("ruled")
     etc = write_etc(home / "etc", spark=False)
-    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
     (etc / "rules.json").write_text(rules())
     (etc / "access-control.properties").write_text(
         "access-control.name=file\nsecurity.config-file=rules.json\nsecurity.refresh-period=50ms\n"

@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests import tpch_tables
 from tests.certificates import authority
 from tests.e2e.service import open_flight, start_service, write_etc
 from tests.security.authentication.identity_provider import SECRET, IdentityProvider, identity_provider
@@ -41,7 +42,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider
     with (etc / "config.properties").open("a") as config:
         config.write(CONFIG + f"http-server.authentication.oauth2.issuer={provider.url}\n")
     open_flight(etc)
-    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
     (etc / "mapping.json").write_text(MAPPING)
     (etc / "rules.json").write_text(RULES)
     (etc / "access-control.properties").write_text(
