@@ -18,6 +18,7 @@ from coordinator.optimizer.rules import (
     push_negations,
     push_predicate_into_system_table,
     push_predicate_into_table_layout,
+    reduce_groups_by_keys,
     remove_redundant_projections,
     remove_trivial_filters,
     reorder_joins,
@@ -31,6 +32,7 @@ from coordinator.vocabulary.identifiers import PlanNodeIds
 from coordinator.vocabulary.session_properties import PropertiesByName, value_in
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import (
+    AggregationNode,
     CallDistributedProcedureNode,
     FilterNode,
     JoinNode,
@@ -123,6 +125,13 @@ RULES: tuple[Rule, ...] = (
     ),
     # After connectors took their tables: what they joined is one table now.
     Rule("reorder_joins", reorder_joins.apply, description="order joins by the sizes of their tables"),
+    # After what decides between which relations each join is.
+    Rule(
+        "reduce_groups_by_keys",
+        reduce_groups_by_keys.apply,
+        frozenset([AggregationNode]),
+        description="leave rows of groups out that a join with few keys drops",
+    ),
     # Again: columns that only a pushed condition read.
     _PRUNE,
     node_rule(

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
+from coordinator.connectors.tpch.tables import TABLES
 from coordinator.engine.inputs import local_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.optimizer.optimize import RULES, optimize
@@ -39,6 +40,7 @@ class RuleCases:
     engine: LocalEngine
     oracle: duckdb.DuckDBPyConnection
     notes: list[str] = field(default_factory=list)
+    loaded: set[str] = field(default_factory=set)
 
     @classmethod
     def over(cls, data_dir: Path) -> Iterator[RuleCases]:
@@ -132,9 +134,13 @@ class RuleCases:
 
     def answer(self, sql: str) -> list[str]:
         """DuckDB's rows of the statement."""
+        for name in TABLES.keys() - self.loaded:
+            if name in sql:
+                self._load(name)
         return _rows(self.oracle.execute(sqlglot.transpile(sql, read="presto", write="duckdb")[0]).fetchall())
 
     def _load(self, name: str) -> None:
+        self.loaded.add(name)
         _, plan = self.planned(TIDY[0], f"SELECT * FROM {name}")
         work = work_of(plan, self.catalogs.relation)
         assert isinstance(work, RunLocally)

@@ -274,3 +274,43 @@ def test_a_range_with_a_bound_that_is_null_may_be_false(rule: RuleCases) -> None
         before, after = rule.planned(RULE, sql)
         assert "InnerJoin" not in drawn(after)
         rule.same_rows(sql, before, after)
+
+
+def test_what_a_projection_computes_of_nulls(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name, twice FROM (SELECT n_name, s_acctbal * 2 AS twice FROM nation LEFT JOIN supplier ON "
+        "s_nationkey = n_nationkey) WHERE twice > 9000",
+        """
+        Output[n_name, twice]
+          Filter[twice > 9000.0]
+            Project[n_name, twice := s_acctbal * 2.0]
+              LeftJoin[n_nationkey = s_nationkey] => n_name, s_acctbal
+                Scan[nation: n_nationkey, n_name]
+                Scan[supplier: s_nationkey, s_acctbal]
+        """,
+        """
+        Output[n_name, twice]
+          Filter[twice > 9000.0]
+            Project[n_name, twice := s_acctbal * 2.0]
+              InnerJoin[n_nationkey = s_nationkey] => n_name, s_acctbal
+                Scan[nation: n_nationkey, n_name]
+                Scan[supplier: s_nationkey, s_acctbal]
+        """,
+    )
+
+
+def test_what_a_projection_makes_of_nulls_otherwise(rule: RuleCases) -> None:
+    rule.rests(
+        RULE,
+        "SELECT n_name, twice FROM (SELECT n_name, coalesce(s_acctbal, 0) - 1 AS twice FROM nation LEFT JOIN "
+        "supplier ON s_nationkey = n_nationkey) WHERE twice > -5000",
+        """
+        Output[n_name, twice]
+          Filter[twice > (-5000.0)]
+            Project[n_name, twice := (COALESCE(s_acctbal, 0.0)) - 1.0]
+              LeftJoin[n_nationkey = s_nationkey] => n_name, s_acctbal
+                Scan[nation: n_nationkey, n_name]
+                Scan[supplier: s_nationkey, s_acctbal]
+        """,
+    )

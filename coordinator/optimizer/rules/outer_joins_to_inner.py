@@ -12,14 +12,16 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from coordinator.analyzer.determinism import deterministic
 from coordinator.expressions.builders import conjuncts
 from coordinator.optimizer.never_true import never_true
 from coordinator.optimizer.rule import RuleContext
+from coordinator.planner.query.builder import replace as in_terms_of
 from coordinator.planner.query.pushdown import push_filter
 from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan.expressions import RowExpression
-from shared.plan.nodes import FilterNode, JoinNode, PlanNode
-from shared.plan.traversal import output_variables, rewrite_bottom_up
+from shared.plan.nodes import FilterNode, JoinNode, PlanNode, ProjectNode
+from shared.plan.traversal import output_variables, rewrite_bottom_up, variable_of_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,21 @@ def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
             pushed = push_filter(replace(join, type=kind), node.predicate, _Ids(context.ids))
             # The filter may stand over another outer join now.
             return rewrite_bottom_up(pushed, lambda below: rewrite(below, context))
+        case FilterNode(source=ProjectNode(source=JoinNode(type="LEFT" | "RIGHT" | "FULL") as join) as project):
+            kind = _kind(join, _below(project, node.predicate))
+            return (
+                node if kind == join.type else replace(node, source=replace(project, source=replace(join, type=kind)))
+            )
         case _:
             return node
+
+
+def _below(project: ProjectNode, predicate: RowExpression) -> list[RowExpression]:
+    """The terms of a filter above in terms of what is below the projection."""
+    columns: dict[RowExpression, RowExpression] = {
+        variable_of_key(key): value for key, value in project.assignments.assignments.items() if deterministic(value)
+    }
+    return [in_terms_of(term, columns) for term in conjuncts(predicate)]
 
 
 def _kind(join: JoinNode, terms: Sequence[RowExpression]) -> Literal["INNER", "LEFT", "RIGHT", "FULL"]:
