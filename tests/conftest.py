@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import compiled, fewer_events, files_in_memory, tiers, tpch_tables
+from tests import compiled, fewer_events, files_in_memory, shared_trust, tiers, tpch_tables
 
 SHARED = {
     "whole_service": "service",
@@ -51,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("patient")
     config.stash[FILES] = files_in_memory.begin()  # workers of xdist inherit it
     config.stash[TPCH] = tpch_tables.begin()
+    shared_trust.share()
     gc.disable()
     compiled.compile_share(config)
 

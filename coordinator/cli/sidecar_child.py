@@ -11,8 +11,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
-
 from coordinator.engine.ports import reserved_port
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.security.child_environment import child_environment
@@ -84,15 +82,19 @@ class SidecarChild:
 
     def _answers(self) -> bool:
         """Whatever it answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=max(self._silence / 3, 1.0))
+        return self._status(timeout=max(self._silence / 3, 1.0)) is not None
+
+    def _status(self, timeout: float) -> int | None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=timeout)
         try:
             connection.request("GET", INFO_PATH)
-            connection.getresponse().read()
+            answer = connection.getresponse()
+            answer.read()
         except (OSError, http.client.HTTPException):
-            return False
+            return None
         finally:
             connection.close()
-        return True
+        return answer.status
 
     def _start(self) -> GuardedChild:
         command = [sys.executable, "-m", "sidecar", "--port", str(self._port), *self._options]
@@ -101,11 +103,9 @@ class SidecarChild:
         child = GuardedChild(command, env=child_environment() | variables, log_file=self._log_file)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and child.poll() is None and not self._stopping.is_set():
-            try:
-                if httpx.get(f"{self.url}/v1/info", timeout=1.0).is_success:
-                    return child
-            except httpx.TransportError:
-                time.sleep(0.05)
+            if self._status(timeout=1.0) == http.HTTPStatus.OK:
+                return child
+            time.sleep(0.05)
         if self._stopping.is_set():
             return child
         words = child.last_lines()

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from cryptography.x509 import load_pem_x509_certificate
 
+from coordinator.security.authentication.trust import trusted
 from coordinator.security.refreshed_file import RefreshedFile, read_text
 from shared.properties import ConfigurationError
 
@@ -129,7 +130,7 @@ class JwksAddress:
     async def _fetch(self) -> None:
         self._tried = self._monotonic()
         try:
-            async with httpx.AsyncClient(timeout=_FETCH_TIMEOUT) as client:
+            async with httpx.AsyncClient(timeout=_FETCH_TIMEOUT, verify=await trusted()) as client:
                 answer = await client.get(self._url)
             answer.raise_for_status()
             self._keys = keys_of(answer.json())

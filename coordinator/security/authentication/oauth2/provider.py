@@ -12,6 +12,7 @@ import httpx
 from coordinator.security.authentication.jwt_keys import JwksAddress, VerificationKey
 from coordinator.security.authentication.oauth2.sealed_tokens import Tokens
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
+from coordinator.security.authentication.trust import trusted
 
 _TIMEOUT_SECONDS = 30.0
 _FAILED_SECONDS = 5.0
@@ -174,7 +175,7 @@ async def _asked(
 ) -> dict[str, object]:
     headers = {"Accept": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
     try:
-        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, auth=auth) as client:
+        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, auth=auth, verify=await trusted()) as client:
             answer = await client.request(method, url, data=data, headers=headers)
     except httpx.HTTPError as error:
         raise ProviderError(f"the provider does not answer ({type(error).__name__})") from error
