@@ -126,4 +126,7 @@ class Scans:
         tree = exp.Table(this=path, db=name(first), catalog=name(catalog))
         if relation.snapshot_id is not None:
             tree.set("version", exp.Version(this="VERSION", kind="AS OF", expression=number(relation.snapshot_id)))
+        if relation.options:  # sqlglot has no place for them in Spark's dialect
+            options = ", ".join(f"'{option}' = '{value}'" for option, value in relation.options)
+            return exp.Table(this=exp.Var(this=f"{tree.sql(dialect='spark')} WITH ({options})"))
         return tree

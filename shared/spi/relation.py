@@ -74,12 +74,14 @@ class ReadHere:
 class CatalogTable:
     """A table that Spark knows by name, under the catalog's own name; the snapshot is the one pinned at planning.
 
-    ``here``: how it is read without Spark, or why it is not.
+    ``here``: how it is read without Spark, or why it is not. ``options`` are names and values for Spark's reader, of
+    the connector's own words.
     """
 
     parts: tuple[str, ...]
     snapshot_id: int | None = None
     here: ReadHere | str = "it is a table of Spark's alone"
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,15 @@ def test_row_lineage(queries: Service) -> None:
         queries.execute(f"INSERT INTO late_v3 {numbered.format(first, last)}", **options)
     ids = queries.execute("SELECT id, _row_id FROM late_v3 ORDER BY id", **options)
     assert len({row_id for _, row_id in ids}) == 300
+    on_spark = {**options, "session_properties": {"engine": "spark"}}
+    assert queries.execute("SELECT id, _row_id FROM late_v3 ORDER BY id", **on_spark) == ids
+    changed = (
+        "SELECT count(*), min(_last_updated_sequence_number), max(k) FROM late_v3 FOR VERSION AS OF {} WHERE id < 150"
+    )
+    first = queries.execute('SELECT snapshot_id FROM "late_v3$snapshots" ORDER BY committed_at', **options)[0][0]
+    found = [queries.execute(changed.format(first), **each) for each in (options, on_spark)]
+    assert found[0] == found[1]
+    assert found[0][0][0] == 100
     one, row_id = ids[7]
     assert queries.execute(f"SELECT id FROM late_v3 WHERE _row_id = {row_id}", **options) == [[one]]
     assert len(queries.execute("SELECT * FROM late_v3 LIMIT 1", **options)[0]) == 3

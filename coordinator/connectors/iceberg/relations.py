@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.opaque_types import unread_columns
+from coordinator.connectors.iceberg.row_position import LINEAGE_IDS
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
@@ -37,7 +38,13 @@ def catalog_table(
     if snapshot is not None and columns_changed(snapshot, schema_of(handle)):
         number = None
     parts = (scan.table.connectorId, str(handle["schemaName"]), spelled(table, str(inner["tableName"])))
-    return CatalogTable(parts, None if number is None else int(number), here)
+    return CatalogTable(parts, None if number is None else int(number), here, _reader_options(scan))
+
+
+def _reader_options(scan: TableScanNode) -> tuple[tuple[str, str], ...]:
+    """Row ids are not read in vectors: Iceberg 1.11 (``RowIdVectorReader``) keeps their memory beside Spark's heap."""
+    lineage = any(int(handle["columnIdentity"]["id"]) in LINEAGE_IDS for handle in scan.assignments.values())
+    return (("vectorization-enabled", "false"),) if lineage else ()
 
 
 def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:

@@ -64,6 +64,7 @@ _LINEAGE = (
     metadata_column("_row_id", 2147483540, "bigint"),
     metadata_column("_last_updated_sequence_number", 2147483539, "bigint"),
 )
+LINEAGE_IDS = frozenset(int(column.handle["columnIdentity"]["id"]) for column in _LINEAGE)
 
 
 def hidden_columns(table: Table) -> tuple[ColumnMetadata, ...]:
