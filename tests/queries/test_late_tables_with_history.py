@@ -86,6 +86,9 @@ def test_row_lineage(queries: Service) -> None:
     found = [queries.execute(changed.format(first), **each) for each in (options, on_spark)]
     assert found[0] == found[1]
     assert found[0][0][0] == 100
+    for column in ("_row_id", "_last_updated_sequence_number", "_pos"):  # Iceberg's metadata has no such column
+        least = f"SELECT min({column}), count({column}), max(k) FROM late_v3"
+        assert queries.execute(least, **on_spark) == queries.execute(least, **options)
     one, row_id = ids[7]
     assert queries.execute(f"SELECT id FROM late_v3 WHERE _row_id = {row_id}", **options) == [[one]]
     assert len(queries.execute("SELECT * FROM late_v3 LIMIT 1", **options)[0]) == 3

@@ -13,7 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.handles import columns_changed, schema_of
 from coordinator.connectors.iceberg.opaque_types import unread_columns
-from coordinator.connectors.iceberg.row_position import LINEAGE_IDS
+from coordinator.connectors.iceberg.row_position import LINEAGE_IDS, MADE_UP_IDS
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
@@ -42,9 +42,14 @@ def catalog_table(
 
 
 def _reader_options(scan: TableScanNode) -> tuple[tuple[str, str], ...]:
-    """Row ids are not read in vectors: Iceberg 1.11 (``RowIdVectorReader``) keeps their memory beside Spark's heap."""
-    lineage = any(int(handle["columnIdentity"]["id"]) in LINEAGE_IDS for handle in scan.assignments.values())
-    return (("vectorization-enabled", "false"),) if lineage else ()
+    """What Spark's reader must not do with columns that it makes up.
+
+    Iceberg 1.11 answers aggregates from metadata, where it finds no such column, and fails. Its reader of vectors of
+    row ids (``RowIdVectorReader``) keeps their memory beside Spark's heap.
+    """
+    asked = {int(handle["columnIdentity"]["id"]) for handle in scan.assignments.values()}
+    options = (("aggregate-push-down-enabled", "false"),) if asked & MADE_UP_IDS else ()
+    return (*options, ("vectorization-enabled", "false")) if asked & LINEAGE_IDS else options
 
 
 def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:

@@ -65,6 +65,7 @@ _LINEAGE = (
     metadata_column("_last_updated_sequence_number", 2147483539, "bigint"),
 )
 LINEAGE_IDS = frozenset(int(column.handle["columnIdentity"]["id"]) for column in _LINEAGE)
+MADE_UP_IDS = LINEAGE_IDS | {int(column.handle["columnIdentity"]["id"]) for column in (FILE, POSITION)}
 
 
 def hidden_columns(table: Table) -> tuple[ColumnMetadata, ...]:
