@@ -160,8 +160,8 @@ def _open_scans(database: Any, statement: Statement, store: StoreFiles, written:
 def _without(database: Any, deletes: RowDeletes) -> str:
     """What takes deleted rows out, which the database knows now."""
     database.register(deletes.name, deletes.rows)
-    for statement in deletes.statements:
-        database.execute(statement)
+    database.execute(deletes.make)
+    database.unregister(deletes.name)
     return deletes.clause
 
 
