@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 from sqlglot import exp
@@ -40,34 +40,98 @@ def _key(variable: Variable) -> exp.Expr:
 
 
 def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNode) -> Block:
-    """One SELECT a grouping set: the engines' own GROUPING SETS cannot tell equal sets apart."""
-    origin = {k.partition("<")[0]: v for k, v in group.groupingColumns.items()}
-    dialect = rendering.dialect
-    selects = []
-    for number_of_set, keys in enumerate(group.groupingSets):
-        source = rendering.plain(group.source)
-        present = {k.name for k in keys}
-        columns: list[tuple[exp.Expr, str]] = []
-        for key in node.groupingSets.groupingKeys:
-            type_ = parse_type(key.type)
-            if key == group.groupIdVariable:
-                value: exp.Expr = cast(number(number_of_set), type_, dialect)
-            elif key.name in present:
-                value = _key(origin[key.name])
-            else:
-                value = cast(exp.Null(), type_, dialect)
-            columns.append((value, key.name))
-        columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
-        if not node.aggregations and not all(group.groupingSets):
-            columns.append(_ONE_ROW)
-        block = replace(
-            source,
-            columns=tuple(columns),
-            group=tuple(compared(origin[k.name], dialect) for k in keys),
-            variables=output_variables(node),
-        )
-        selects.append(select_of(block))
+    """The source is read once for all sets that an engine's own GROUPING SETS tell apart, once for each other one."""
+    numbered = list(enumerate(group.groupingSets))
+    together = _together(rendering.dialect, group)
+    alone = numbered if len(together) < 2 else [(n, keys) for n, keys in numbered if n not in together]
+    selects = [] if len(together) < 2 else [_of_sets(rendering, node, group, together)]
+    selects += [_of_one_set(rendering, node, group, n, keys) for n, keys in alone]
     return _union_of(rendering, selects, output_variables(node))
+
+
+def _together(dialect: str, group: GroupIdNode) -> dict[int, tuple[Variable, ...]]:
+    """Sets by number, of which no two are equal and none has a key that is compared in another form.
+
+    Without rows the empty set still has one, which Spark forgets beside others: it expands rows.
+    """
+    origin = _origins(group)
+    sets = {n: tuple(origin[k.name] for k in keys) for n, keys in enumerate(group.groupingSets)}
+    columns = {k.name: origin[k.name].name for keys in group.groupingSets for k in keys}
+    if len(set(columns.values())) < len(columns) or len(set(map(frozenset, sets.values()))) < len(sets):
+        return {}
+    if any(holds_map(parse_type(key.type)) for keys in sets.values() for key in keys):
+        return {}
+    return {n: keys for n, keys in sets.items() if keys or dialect != "spark"}
+
+
+def _origins(group: GroupIdNode) -> dict[str, Variable]:
+    return {k.partition("<")[0]: v for k, v in group.groupingColumns.items()}
+
+
+def _of_sets(
+    rendering: Rendering, node: AggregationNode, group: GroupIdNode, sets: Mapping[int, tuple[Variable, ...]]
+) -> exp.Expr:
+    """One SELECT with GROUPING SETS."""
+    origin, dialect = _origins(group), rendering.dialect
+    used = list(dict.fromkeys(key for keys in sets.values() for key in keys))
+    columns: list[tuple[exp.Expr, str]] = []
+    for key in node.groupingSets.groupingKeys:
+        type_ = parse_type(key.type)
+        if key == group.groupIdVariable:
+            columns.append((cast(_number_of_set(sets, used), type_, dialect), key.name))
+        elif origin[key.name] in used:
+            columns.append((column(origin[key.name].name), key.name))
+        else:
+            columns.append((cast(exp.Null(), type_, dialect), key.name))
+    columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
+    if not node.aggregations:
+        columns.append(_ONE_ROW)
+    each = [exp.Tuple(expressions=[column(key.name) for key in keys]) for keys in sets.values()]
+    grouped = (exp.GroupingSets(expressions=each),)
+    block = replace(
+        rendering.plain(group.source), columns=tuple(columns), group=grouped, variables=output_variables(node)
+    )
+    return select_of(block)
+
+
+def _number_of_set(sets: Mapping[int, tuple[Variable, ...]], used: Sequence[Variable]) -> exp.Expr:
+    """By which keys it lacks."""
+    bits = [exp.Mul(this=call("grouping", column(key.name)), expression=number(1 << i)) for i, key in enumerate(used)]
+    mask: exp.Expr = bits[0]
+    for bit in bits[1:]:
+        mask = exp.Add(this=mask, expression=bit)
+    numbers = exp.Case(this=exp.Paren(this=mask))
+    for n, keys in sets.items():
+        lacking = sum(1 << i for i, key in enumerate(used) if key not in keys)
+        numbers = numbers.when(number(lacking), number(n), copy=False)
+    return numbers
+
+
+def _of_one_set(
+    rendering: Rendering, node: AggregationNode, group: GroupIdNode, number_of_set: int, keys: Sequence[Variable]
+) -> exp.Expr:
+    origin, dialect = _origins(group), rendering.dialect
+    present = {k.name for k in keys}
+    columns: list[tuple[exp.Expr, str]] = []
+    for key in node.groupingSets.groupingKeys:
+        type_ = parse_type(key.type)
+        if key == group.groupIdVariable:
+            value: exp.Expr = cast(number(number_of_set), type_, dialect)
+        elif key.name in present:
+            value = _key(origin[key.name])
+        else:
+            value = cast(exp.Null(), type_, dialect)
+        columns.append((value, key.name))
+    columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
+    if not node.aggregations and not keys:
+        columns.append(_ONE_ROW)
+    block = replace(
+        rendering.plain(group.source),
+        columns=tuple(columns),
+        group=tuple(compared(origin[k.name], dialect) for k in keys),
+        variables=output_variables(node),
+    )
+    return select_of(block)
 
 
 def union(rendering: Rendering, node: ExchangeNode) -> Block:

@@ -47,7 +47,7 @@ def _reader_options(scan: TableScanNode) -> tuple[tuple[str, str], ...]:
     Iceberg 1.11 answers aggregates from metadata, where it finds no such column, and fails. Its reader of vectors of
     row ids (``RowIdVectorReader``) keeps their memory beside Spark's heap.
     """
-    asked = {int(handle["columnIdentity"]["id"]) for handle in scan.assignments.values()}
+    asked = {int(handle["columnIdentity"]["id"]) for handle in scan.assignments.values() if "columnIdentity" in handle}
     options = (("aggregate-push-down-enabled", "false"),) if asked & MADE_UP_IDS else ()
     return (*options, ("vectorization-enabled", "false")) if asked & LINEAGE_IDS else options
 
