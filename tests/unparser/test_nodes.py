@@ -189,17 +189,44 @@ def test_distinct_rows(written: Written) -> None:
 
 
 def test_grouping_sets(written: Written) -> None:
+    """The source is read once; Spark forgets the row of the empty set where there are no rows."""
     written.check(
-        "SELECT n_regionkey, count(*) FROM nation GROUP BY ROLLUP (n_regionkey)",
-        duckdb='SELECT "n_regionkey_gid", "count" FROM (SELECT "n_regionkey" AS "n_regionkey_gid", CAST(0 AS BIGINT) '
-        'AS "groupid", COUNT(*) AS "count" FROM (SELECT "n_regionkey" FROM "tiny"."nation") AS "t1" GROUP BY '
-        '"n_regionkey" UNION ALL SELECT CAST(NULL AS BIGINT) AS "n_regionkey_gid", CAST(1 AS BIGINT) AS '
-        '"groupid", COUNT(*) AS "count" FROM (SELECT "n_regionkey" FROM "tiny"."nation") AS "t2") AS "t3"',
-        spark="SELECT `n_regionkey_gid`, `count` FROM (SELECT `n_regionkey` AS `n_regionkey_gid`, CAST(0 AS BIGINT) "
-        "AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT `n_regionkey` FROM "
-        "`tpch`.`tiny`.`nation`) AS `t1` GROUP BY `n_regionkey` UNION ALL SELECT CAST(NULL AS BIGINT) AS "
-        "`n_regionkey_gid`, CAST(1 AS BIGINT) AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT "
-        "`n_regionkey` FROM `tpch`.`tiny`.`nation`) AS `t2`) AS `t3`",
+        "SELECT n_regionkey, n_name, count(*), grouping(n_regionkey, n_name) FROM nation GROUP BY "
+        "ROLLUP (n_regionkey, n_name)",
+        duckdb='SELECT "n_regionkey_gid", "n_name_gid", "count", CASE WHEN ("groupid" = CAST(\'0\' AS BIGINT)) '
+        "THEN 0 WHEN (\"groupid\" = CAST('1' AS BIGINT)) THEN 1 WHEN (\"groupid\" = CAST('2' AS BIGINT)) "
+        'THEN 3 ELSE CAST(NULL AS INT) END AS "grouping" FROM (SELECT "n_regionkey" AS '
+        '"n_regionkey_gid", "n_name" AS "n_name_gid", CAST(CASE (GROUPING("n_regionkey") * 1 + '
+        'GROUPING("n_name") * 2) WHEN 0 THEN 0 WHEN 2 THEN 1 WHEN 3 THEN 2 END AS BIGINT) AS '
+        '"groupid", COUNT(*) AS "count" FROM (SELECT "n_name", "n_regionkey" FROM "tiny"."nation") AS '
+        '"t1" GROUP BY GROUPING SETS (("n_regionkey", "n_name"), ("n_regionkey"), ())) AS "t2"',
+        spark="SELECT `n_regionkey_gid`, `n_name_gid`, `count`, CASE WHEN (`groupid` = CAST('0' AS BIGINT)) "
+        "THEN 0 WHEN (`groupid` = CAST('1' AS BIGINT)) THEN 1 WHEN (`groupid` = CAST('2' AS BIGINT)) "
+        "THEN 3 ELSE CAST(NULL AS INT) END AS `grouping` FROM (SELECT `n_regionkey` AS "
+        "`n_regionkey_gid`, `n_name` AS `n_name_gid`, CAST(CASE (GROUPING(`n_regionkey`) * 1 + "
+        "GROUPING(`n_name`) * 2) WHEN 0 THEN 0 WHEN 2 THEN 1 END AS BIGINT) AS `groupid`, "
+        "CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT `n_name`, `n_regionkey` FROM "
+        "`tpch`.`tiny`.`nation`) AS `t1` GROUP BY GROUPING SETS ((`n_regionkey`, `n_name`), "
+        "(`n_regionkey`)) UNION ALL SELECT CAST(NULL AS BIGINT) AS `n_regionkey_gid`, CAST(NULL AS "
+        "STRING) AS `n_name_gid`, CAST(2 AS BIGINT) AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` "
+        "FROM (SELECT `n_name`, `n_regionkey` FROM `tpch`.`tiny`.`nation`) AS `t2`) AS `t3`",
+    )
+
+
+def test_equal_grouping_sets(written: Written) -> None:
+    """Engines give the rows of equal sets once."""
+    written.check(
+        "SELECT n_regionkey, count(*) FROM nation GROUP BY GROUPING SETS ((n_regionkey), (n_regionkey))",
+        duckdb='SELECT "n_regionkey_gid", "count" FROM (SELECT "n_regionkey" AS "n_regionkey_gid", CAST(0 AS '
+        'BIGINT) AS "groupid", COUNT(*) AS "count" FROM (SELECT "n_regionkey" FROM "tiny"."nation") '
+        'AS "t1" GROUP BY "n_regionkey" UNION ALL SELECT "n_regionkey" AS "n_regionkey_gid", CAST(1 '
+        'AS BIGINT) AS "groupid", COUNT(*) AS "count" FROM (SELECT "n_regionkey" FROM '
+        '"tiny"."nation") AS "t2" GROUP BY "n_regionkey") AS "t3"',
+        spark="SELECT `n_regionkey_gid`, `count` FROM (SELECT `n_regionkey` AS `n_regionkey_gid`, CAST(0 AS "
+        "BIGINT) AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT `n_regionkey` FROM "
+        "`tpch`.`tiny`.`nation`) AS `t1` GROUP BY `n_regionkey` UNION ALL SELECT `n_regionkey` AS "
+        "`n_regionkey_gid`, CAST(1 AS BIGINT) AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` FROM "
+        "(SELECT `n_regionkey` FROM `tpch`.`tiny`.`nation`) AS `t2` GROUP BY `n_regionkey`) AS `t3`",
     )
 
 

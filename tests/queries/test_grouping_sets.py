@@ -1,0 +1,57 @@
+"""Grouping sets on both engines beside DuckDB over the same rows: sets read their source once, equal ones each."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from tests.e2e.service import Service
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+COUNT = 3000
+ROWS = pa.table({
+    "a": [None if i % 11 == 0 else i % 5 for i in range(COUNT)],
+    "b": [f"b{i % 7}" for i in range(COUNT)],
+    "c": [None if i % 13 == 0 else i % 3 for i in range(COUNT)],
+    "y": list(range(COUNT)),
+})  # fmt: skip
+QUERIES = {
+    "keys that are aggregated": "SELECT a, b, count(*), sum(a), max(c), grouping(a, b) FROM {t} GROUP BY ROLLUP (a, b)",
+    "distinct and filtered": "SELECT a, b, c, count(DISTINCT y % 10), sum(y) FILTER (WHERE a > 1), grouping(c, a) "
+    "FROM {t} GROUP BY CUBE (a, b, c)",
+    "no rows": "SELECT a, b, count(*) FROM {t} WHERE y < 0 GROUP BY ROLLUP (a, b)",
+    "no rows and no empty set": "SELECT a, b, sum(y) FROM {t} WHERE y < 0 GROUP BY GROUPING SETS ((a), (b))",
+    "no aggregates": "SELECT a, b FROM {t} GROUP BY GROUPING SETS ((a, b), (b), ())",
+    "equal sets": "SELECT a, b, sum(y) FROM {t} GROUP BY GROUPING SETS ((a, b), (b, a), (a), (), ())",
+    "sets of sets": "SELECT a, sum(s), grouping(a) FROM (SELECT a, b, sum(y) AS s FROM {t} GROUP BY CUBE (a, b)) "
+    "GROUP BY ROLLUP (a) HAVING sum(s) > 10",
+    "ranked": "SELECT b, c, rank() OVER (PARTITION BY grouping(b, c) ORDER BY sum(y) DESC) FROM {t} "
+    "GROUP BY ROLLUP (b, c)",
+}
+
+
+@pytest.fixture(scope="module")
+def table(queries: Service) -> str:
+    queries.create("grouped_in_sets", [ROWS.slice(0, 1000), ROWS.slice(1000)])
+    return "iceberg.db.grouped_in_sets"
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_rows(name: str, queries: Service, table: str) -> None:
+    with duckdb.connect() as oracle:
+        oracle.register("rows", ROWS)
+        wanted = sorted(map(str, map(list, oracle.execute(QUERIES[name].format(t="rows")).fetchall())))
+    for engine in ("EMBEDDED", "SPARK"):
+        found = queries.execute(QUERIES[name].format(t=table), session_properties={"engine": engine})
+        assert sorted(map(str, found)) == wanted, engine
+
+
+def test_the_source_is_read_once(queries: Service, table: str) -> None:
+    """By what was measured of a rollup over a join: one scan of each table."""
+    asked = (
+        f"EXPLAIN ANALYZE SELECT a, b, count(*) FROM {table} JOIN (VALUES 1, 2) AS v (n) ON a = n GROUP BY CUBE (a, b)"
+    )
+    ((text,),) = queries.execute(asked, session_properties={"engine": "EMBEDDED"})
+    assert text.count("READ_PARQUET") == 1
