@@ -18,6 +18,8 @@ from shared.plan.types import parse_type
 
 _ONE_ROW = (call("count", exp.Star()), "procession_rows")
 """Makes a SELECT without keys and without aggregates one row, which nobody reads."""
+_MOST_KEYS = 60
+"""Of one SELECT with GROUPING SETS: each has a bit of a bigint."""
 
 
 def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
@@ -59,7 +61,7 @@ def _together(dialect: str, group: GroupIdNode) -> dict[int, tuple[Variable, ...
     columns = {k.name: origin[k.name].name for keys in group.groupingSets for k in keys}
     if len(set(columns.values())) < len(columns) or len(set(map(frozenset, sets.values()))) < len(sets):
         return {}
-    if any(holds_map(parse_type(key.type)) for keys in sets.values() for key in keys):
+    if len(columns) > _MOST_KEYS or any(holds_map(parse_type(key.type)) for keys in sets.values() for key in keys):
         return {}
     return {n: keys for n, keys in sets.items() if keys or dialect != "spark"}
 
@@ -71,36 +73,47 @@ def _origins(group: GroupIdNode) -> dict[str, Variable]:
 def _of_sets(
     rendering: Rendering, node: AggregationNode, group: GroupIdNode, sets: Mapping[int, tuple[Variable, ...]]
 ) -> exp.Expr:
-    """One SELECT with GROUPING SETS."""
+    """One SELECT with GROUPING SETS, and one above that numbers them: DuckDB binds ``grouping`` anew in each branch."""
     origin, dialect = _origins(group), rendering.dialect
     used = list(dict.fromkeys(key for keys in sets.values() for key in keys))
     columns: list[tuple[exp.Expr, str]] = []
-    for key in node.groupingSets.groupingKeys:
+    numbers: list[exp.Expr] = [column(variable.name) for variable in output_variables(node)]
+    for place, key in enumerate(node.groupingSets.groupingKeys):
         type_ = parse_type(key.type)
         if key == group.groupIdVariable:
-            columns.append((cast(_number_of_set(sets, used), type_, dialect), key.name))
+            columns.append((_lacking(used), key.name))
+            numbered = cast(_number_of_set(sets, used, column(key.name)), type_, dialect)
+            numbers[place] = exp.Alias(this=numbered, alias=name(key.name))
         elif origin[key.name] in used:
             columns.append((column(origin[key.name].name), key.name))
         else:
             columns.append((cast(exp.Null(), type_, dialect), key.name))
     columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
-    if not node.aggregations:
+    if not node.aggregations and not all(group.groupingSets):
         columns.append(_ONE_ROW)
+        numbers.append(column(_ONE_ROW[1]))
     each = [exp.Tuple(expressions=[column(key.name) for key in keys]) for keys in sets.values()]
-    grouped = (exp.GroupingSets(expressions=each),)
-    block = replace(
-        rendering.plain(group.source), columns=tuple(columns), group=grouped, variables=output_variables(node)
+    made = replace(
+        rendering.plain(group.source),
+        columns=tuple(columns),
+        group=(exp.GroupingSets(expressions=each),),
+        variables=output_variables(node),
     )
-    return select_of(block)
+    below = exp.Subquery(this=select_of(made), alias=exp.TableAlias(this=name(rendering.alias())))
+    return exp.Select(expressions=numbers, from_=exp.From(this=below))
 
 
-def _number_of_set(sets: Mapping[int, tuple[Variable, ...]], used: Sequence[Variable]) -> exp.Expr:
-    """By which keys it lacks."""
+def _lacking(used: Sequence[Variable]) -> exp.Expr:
+    """A bit for each key that a row's set lacks."""
     bits = [exp.Mul(this=call("grouping", column(key.name)), expression=number(1 << i)) for i, key in enumerate(used)]
     mask: exp.Expr = bits[0]
     for bit in bits[1:]:
         mask = exp.Add(this=mask, expression=bit)
-    numbers = exp.Case(this=exp.Paren(this=mask))
+    return mask
+
+
+def _number_of_set(sets: Mapping[int, tuple[Variable, ...]], used: Sequence[Variable], mask: exp.Expr) -> exp.Expr:
+    numbers = exp.Case(this=mask)
     for n, keys in sets.items():
         lacking = sum(1 << i for i, key in enumerate(used) if key not in keys)
         numbers = numbers.when(number(lacking), number(n), copy=False)
@@ -123,7 +136,7 @@ def _of_one_set(
             value = cast(exp.Null(), type_, dialect)
         columns.append((value, key.name))
     columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
-    if not node.aggregations and not keys:
+    if not node.aggregations and not all(group.groupingSets):
         columns.append(_ONE_ROW)
     block = replace(
         rendering.plain(group.source),

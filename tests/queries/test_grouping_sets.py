@@ -48,6 +48,14 @@ def test_rows(name: str, queries: Service, table: str) -> None:
         assert sorted(map(str, found)) == wanted, engine
 
 
+def test_a_cube_of_ten_keys(queries: Service) -> None:
+    """1,024 sets: what tells them apart must not be bound once for each."""
+    keys = ", ".join(f"k{i}" for i in range(10))
+    rows = ", ".join(f"({', '.join(str(i + n) for i in range(10))})" for n in (0, 1))
+    cube = f"SELECT {keys}, grouping({keys}) AS g FROM (VALUES {rows}) AS t ({keys}) GROUP BY CUBE ({keys})"
+    assert queries.execute(f"SELECT count(*), count(DISTINCT g) FROM ({cube})") == [[2 * 1023 + 1, 1024]]
+
+
 def test_the_source_is_read_once(queries: Service, table: str) -> None:
     """By what was measured of a rollup over a join: one scan of each table."""
     asked = (

@@ -195,21 +195,23 @@ def test_grouping_sets(written: Written) -> None:
         "ROLLUP (n_regionkey, n_name)",
         duckdb='SELECT "n_regionkey_gid", "n_name_gid", "count", CASE WHEN ("groupid" = CAST(\'0\' AS BIGINT)) '
         "THEN 0 WHEN (\"groupid\" = CAST('1' AS BIGINT)) THEN 1 WHEN (\"groupid\" = CAST('2' AS BIGINT)) "
-        'THEN 3 ELSE CAST(NULL AS INT) END AS "grouping" FROM (SELECT "n_regionkey" AS '
-        '"n_regionkey_gid", "n_name" AS "n_name_gid", CAST(CASE (GROUPING("n_regionkey") * 1 + '
-        'GROUPING("n_name") * 2) WHEN 0 THEN 0 WHEN 2 THEN 1 WHEN 3 THEN 2 END AS BIGINT) AS '
-        '"groupid", COUNT(*) AS "count" FROM (SELECT "n_name", "n_regionkey" FROM "tiny"."nation") AS '
-        '"t1" GROUP BY GROUPING SETS (("n_regionkey", "n_name"), ("n_regionkey"), ())) AS "t2"',
+        'THEN 3 ELSE CAST(NULL AS INT) END AS "grouping" FROM (SELECT "n_regionkey_gid", '
+        '"n_name_gid", CAST(CASE "groupid" WHEN 0 THEN 0 WHEN 2 THEN 1 WHEN 3 THEN 2 END AS BIGINT) '
+        'AS "groupid", "count" FROM (SELECT "n_regionkey" AS "n_regionkey_gid", "n_name" AS '
+        '"n_name_gid", GROUPING("n_regionkey") * 1 + GROUPING("n_name") * 2 AS "groupid", COUNT(*) AS '
+        '"count" FROM (SELECT "n_name", "n_regionkey" FROM "tiny"."nation") AS "t1" GROUP BY GROUPING '
+        'SETS (("n_regionkey", "n_name"), ("n_regionkey"), ())) AS "t2") AS "t3"',
         spark="SELECT `n_regionkey_gid`, `n_name_gid`, `count`, CASE WHEN (`groupid` = CAST('0' AS BIGINT)) "
         "THEN 0 WHEN (`groupid` = CAST('1' AS BIGINT)) THEN 1 WHEN (`groupid` = CAST('2' AS BIGINT)) "
-        "THEN 3 ELSE CAST(NULL AS INT) END AS `grouping` FROM (SELECT `n_regionkey` AS "
-        "`n_regionkey_gid`, `n_name` AS `n_name_gid`, CAST(CASE (GROUPING(`n_regionkey`) * 1 + "
-        "GROUPING(`n_name`) * 2) WHEN 0 THEN 0 WHEN 2 THEN 1 END AS BIGINT) AS `groupid`, "
-        "CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT `n_name`, `n_regionkey` FROM "
-        "`tpch`.`tiny`.`nation`) AS `t1` GROUP BY GROUPING SETS ((`n_regionkey`, `n_name`), "
-        "(`n_regionkey`)) UNION ALL SELECT CAST(NULL AS BIGINT) AS `n_regionkey_gid`, CAST(NULL AS "
-        "STRING) AS `n_name_gid`, CAST(2 AS BIGINT) AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` "
-        "FROM (SELECT `n_name`, `n_regionkey` FROM `tpch`.`tiny`.`nation`) AS `t2`) AS `t3`",
+        "THEN 3 ELSE CAST(NULL AS INT) END AS `grouping` FROM (SELECT `n_regionkey_gid`, "
+        "`n_name_gid`, CAST(CASE `groupid` WHEN 0 THEN 0 WHEN 2 THEN 1 END AS BIGINT) AS `groupid`, "
+        "`count` FROM (SELECT `n_regionkey` AS `n_regionkey_gid`, `n_name` AS `n_name_gid`, "
+        "GROUPING(`n_regionkey`) * 1 + GROUPING(`n_name`) * 2 AS `groupid`, CAST(COUNT(*) AS BIGINT) "
+        "AS `count` FROM (SELECT `n_name`, `n_regionkey` FROM `tpch`.`tiny`.`nation`) AS `t1` GROUP "
+        "BY GROUPING SETS ((`n_regionkey`, `n_name`), (`n_regionkey`))) AS `t2` UNION ALL SELECT "
+        "CAST(NULL AS BIGINT) AS `n_regionkey_gid`, CAST(NULL AS STRING) AS `n_name_gid`, CAST(2 AS "
+        "BIGINT) AS `groupid`, CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT `n_name`, "
+        "`n_regionkey` FROM `tpch`.`tiny`.`nation`) AS `t3`) AS `t4`",
     )
 
 
