@@ -12,6 +12,7 @@ from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.averages import exact_average, is_wide
 from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.compared_maps import compared, holds_map
+from coordinator.unparser.correlation import correlation
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset, row_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
@@ -79,8 +80,10 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
             raise unsupported(f"ORDER BY in {function}", dialect)
         if dialect == "duckdb":
             arguments[-1] = exp.Order(this=arguments[-1], expressions=[ordered(o.variable, o.sortOrder) for o in order])
-    tree = _applied(function, arguments, dialect)
-    tree = _filtered(tree, condition)
+    if dialect == "spark" and function == "corr":
+        tree = correlation(arguments, partial(_filtered, condition=condition))
+    else:
+        tree = _filtered(_applied(function, arguments, dialect), condition)
     type_ = parse_type(aggregation.call.returnType)
     tree = cast(tree, type_, dialect) if needs_cast(function, type_, dialect) else tree
     return tree, key.partition("<")[0]
@@ -191,7 +194,9 @@ def _window_call(
     inner: exp.Expr = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls and dialect != "duckdb":
         inner = exp.IgnoreNulls(this=inner)
-    if _surrounds(inner):
+    if dialect == "spark" and presto == "corr":
+        window = correlation(arguments, over)
+    elif _surrounds(inner):
         window = call(str(inner.this), over(inner.expressions[0]), *inner.expressions[1:])
     else:
         window = over(inner)

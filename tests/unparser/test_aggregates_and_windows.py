@@ -120,7 +120,8 @@ AGGREGATES = [
     (
         "corr(n_nationkey, n_regionkey)",
         "0.180426851",
-        "CAST(NANVL(CORR(`expr`, `expr_1`), NULL) AS FLOAT)",
+        "CAST(NANVL(TRY_DIVIDE(REGR_SXY(`expr`, `expr_1`), SQRT(REGR_SXX(`expr`, `expr_1`) * "
+        "REGR_SYY(`expr`, `expr_1`))), NULL) AS FLOAT)",
     ),
     (
         "covar_pop(n_nationkey, n_regionkey)",
