@@ -193,8 +193,16 @@ def test_trino_jdbc(spooling: Server, tmp_path: Path) -> None:
     subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=120, capture_output=True)
     path = f"{tmp_path}:{jar('io.trino', 'trino-jdbc', '476')}"
     command = ["java", "-cp", path, "SegmentProbe", f"127.0.0.1:{spooling.port}", "json", "json+zstd", "json+lz4"]
-    run = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
     sums = [f"{encoding}: 20000 rows, sum 199990000" for encoding in ("json", "json+zstd", "json+lz4")]
-    assert run.stdout.splitlines() == sums
-    spooling.wait_for(lambda: spooling.dispatcher.results.used("files") == 0)
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        try:
+            assert run.stdout is not None
+            found = [run.stdout.readline().rstrip("\n") for _ in sums]
+            assert found == sums, run.communicate(timeout=120)[1]
+            spooling.wait_for(lambda: spooling.dispatcher.results.used("files") == 0)
+            run.communicate(timeout=120)
+        finally:
+            run.kill()
+    assert run.returncode == 0
