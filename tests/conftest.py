@@ -66,9 +66,17 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 20)  # trees of statements are many small objects, and hardly ever garbage in cycles
     gc.enable()
     if "pyiceberg.table" in sys.modules:
+        from coordinator.connectors.iceberg.kept_configuration import keep_configuration
+        from coordinator.connectors.iceberg.manifests.kept_readers import keep_readers
         from coordinator.connectors.iceberg.shared_models import share_models
 
         share_models()  # for tables that tests make by PyIceberg alone as well
+        keep_readers()
+        keep_configuration()
+    if "sqlalchemy" in sys.modules:
+        from tests import shared_statements
+
+        shared_statements.share()
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -17,12 +17,14 @@ from pyiceberg.typedef import Identifier
 
 from coordinator.connectors.iceberg.background import Background
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.kept_configuration import keep_configuration
 from coordinator.connectors.iceberg.locations import (
     LOCATION_PROPERTIES,
     check_location,
     check_property_locations,
     deletable,
 )
+from coordinator.connectors.iceberg.manifests.kept_readers import keep_readers
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.metadata_locations import (
     Metastore,
@@ -327,6 +329,8 @@ def _connect(settings: IcebergSettings, commits: OpenCommits) -> Catalog:
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
     teach_opaque_types()
     share_models()
+    keep_readers()
+    keep_configuration()
     properties = pyiceberg_properties(settings)
     return traced_catalog(write_all_versions(distrust_tables(_client(settings, properties)), commits))
 

@@ -16,6 +16,8 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.io.pyarrow import parquet_files_to_data_files, schema_to_pyarrow
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.kept_configuration import keep_configuration
+from coordinator.connectors.iceberg.manifests.kept_readers import keep_readers
 from coordinator.connectors.iceberg.properties import pyiceberg_properties, read_settings
 from coordinator.connectors.iceberg.shared_models import share_models
 
@@ -70,6 +72,8 @@ def _catalog(catalog: str, data_dir: Path) -> Catalog:
     settings = read_settings(catalog, {}, data_dir)
     (data_dir / catalog).mkdir(parents=True, exist_ok=True)
     share_models()
+    keep_readers()
+    keep_configuration()
     return load_catalog(catalog, **pyiceberg_properties(settings))
 
 
