@@ -1,6 +1,7 @@
 """What workers of xdist import is compiled once: each of them does its share before it collects.
 
-In a clean clone all workers came to the same 2,000 files at the same time, and each compiled every one of them.
+In a clean clone all workers came to the same 2,000 files at the same time, and each compiled every one of them; and so
+it was with Hypothesis, which looks through the product for numbers and texts to try, and keeps what it found.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import sys
 from contextlib import suppress
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from _pytest.assertion import rewrite
+from hypothesis.internal.constants_ast import constants_from_module
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("shared", "coordinator", "sidecar", "tools", "tests")
@@ -31,6 +34,14 @@ def compile_share(config: pytest.Config) -> None:
                 _rewrite(file, config)
             elif not _is_current(file, Path(cache_from_source(str(file)))):
                 py_compile.compile(str(file), doraise=True)
+            if "tests" not in file.parts:
+                _look_for_constants(file)
+
+
+def _look_for_constants(file: Path) -> None:
+    module = ModuleType(file.stem)
+    module.__file__ = str(file)
+    constants_from_module(module)
 
 
 def _rewritten(file: Path) -> bool:
