@@ -53,11 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[TPCH] = tpch_tables.begin()
     shared_trust.share()
     gc.disable()
-    compiled.compile_share(config)
 
 
+@pytest.hookimpl(trylast=True)  # Hypothesis looks at no files before its own
 def pytest_sessionstart(session: pytest.Session) -> None:
     fewer_events.tell_less(session.config)
+    compiled.compile_share(session.config)
 
 
 def pytest_collection_finish() -> None:

@@ -139,7 +139,8 @@ def plan_set_properties(statement: sql.SetTableProperties, session: Session, cat
     if table is None:
         return nothing_to_do("SET PROPERTIES")
     editor = editable(catalogs.connector(name.catalog), "setting table properties")
-    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, session)
+    declared = editor.table_properties()
+    given = evaluate_properties(statement.properties, declared, "table", name.catalog, session, of_new=False)
     change = TablePropertiesChange(table.schema, table.name, given)
     return _planned(name, change, "SET PROPERTIES", catalogs, "setting table properties", table)
 

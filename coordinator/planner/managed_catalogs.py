@@ -45,7 +45,7 @@ def plan_alter_catalog(statement: sql.AlterCatalog, session: Session, catalogs: 
     if not catalogs.has(name):
         raise ProcessionError(ErrorCode.NOT_FOUND, f"Catalog '{name}' does not exist", location=statement.location)
     given = tuple(
-        (each.name, None if isinstance(each.value, NullLiteral) else _text_of(each, session))
+        (each.name, None if each.value is None or isinstance(each.value, NullLiteral) else _text_of(each, session))
         for each in statement.properties
     )
     for each in statement.properties:
@@ -80,7 +80,7 @@ def _text_of(assignment: sql.PropertyAssignment, session: Session) -> str:
     name = assignment.name
     _check_name(assignment)
     try:
-        value = evaluate_constant(assignment.value, "varchar", session)
+        value = None if assignment.value is None else evaluate_constant(assignment.value, "varchar", session)
     except ProcessionError:
         value = None
     if not isinstance(value, str):

@@ -40,7 +40,13 @@ from shared.spi.session import Session
 from shared.units import format_duration, parse_duration
 
 _KIND = "materialized view"
-_SETTINGS = ("stale_read_behavior", "staleness_window", "refresh_type", "automatic_refresh")
+_SETTINGS = {
+    "stale_read_behavior": "stale_reads",
+    "staleness_window": "staleness_window",
+    "refresh_type": "refresh_type",
+    "automatic_refresh": "automatic_refresh",
+}
+"""Properties that are no properties of the storage table, and their fields."""
 _STALE_READS, _REFRESH_TYPES = ("USE_VIEW_QUERY", "FAIL"), ("INCREMENTAL", "FULL")
 
 
@@ -133,7 +139,11 @@ def _storage(
 
 
 def _settings(given: Mapping[str, object], kept: Materialization) -> Materialization:
-    """With the settings that are given. Raises INVALID_TABLE_PROPERTY."""
+    """With the settings that are given, of which None is what a new one has. Raises INVALID_TABLE_PROPERTY."""
+    if taken_back := {_SETTINGS[name] for name, value in given.items() if value is None and name in _SETTINGS}:
+        new = Materialization(kept.storage_schema, kept.storage_table, ())
+        kept = replace(kept, **{field: getattr(new, field) for field in taken_back})
+        given = {name: value for name, value in given.items() if value is not None}
     if "stale_read_behavior" in given:
         value = _one_of("stale_read_behavior", given, _STALE_READS)
         kept = replace(kept, stale_reads=cast(StaleReads, value))
@@ -259,7 +269,7 @@ def plan_set_properties(
         return nothing_to_do("SET MATERIALIZED VIEW PROPERTIES")
     assert view.materialized is not None
     declared = materialized_views_of(catalogs, name.catalog).materialized_view_properties()
-    given = evaluate_properties(statement.properties, declared, _KIND, name.catalog, session)
+    given = evaluate_properties(statement.properties, declared, _KIND, name.catalog, session, of_new=False)
     for each in given:
         if each not in _SETTINGS:
             message = f"Materialized view property is not updatable: {each}"

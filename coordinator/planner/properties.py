@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.sql.ddl_statements import PropertyAssignment
-from coordinator.sql.tree.expressions import DecimalLiteral, DoubleLiteral, LongLiteral, StringLiteral
+from coordinator.sql.tree.expressions import DecimalLiteral, DoubleLiteral, Expression, LongLiteral, StringLiteral
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import PropertyDeclaration
 from shared.spi.session import Session
@@ -18,8 +18,12 @@ def evaluate_properties(
     kind: str,
     catalog: str,
     session: Session,
+    *,
+    of_new: bool = True,
 ) -> dict[str, object]:
     """Values by name; ``kind`` is ``table``, ``schema`` or ``column``, for messages.
+
+    A default is left out for what is new, and otherwise None.
 
     Raises ProcessionError INVALID_TABLE_PROPERTY (or INVALID_SCHEMA_PROPERTY) for an unknown name or a wrong value.
     """
@@ -30,7 +34,10 @@ def evaluate_properties(
         if declaration is None:
             message = f"Catalog '{catalog}' does not support {kind} property '{assignment.name}'"
             raise ProcessionError(code_of(kind), message)
-        values[assignment.name] = _value(assignment, declaration, kind, session)
+        if assignment.value is not None:
+            values[assignment.name] = _value(assignment, assignment.value, declaration, kind, session)
+        elif not of_new:
+            values[assignment.name] = None
     return values
 
 
@@ -44,14 +51,14 @@ def code_of(kind: str) -> ErrorCode:
     return codes.get(kind, ErrorCode.INVALID_TABLE_PROPERTY)
 
 
-def _value(assignment: PropertyAssignment, declaration: PropertyDeclaration, kind: str, session: Session) -> object:
+def _value(
+    assignment: PropertyAssignment, given: Expression, declaration: PropertyDeclaration, kind: str, session: Session
+) -> object:
     wanted = declaration.type
-    if wanted == "array(varchar)" and isinstance(
-        assignment.value, StringLiteral | LongLiteral | DecimalLiteral | DoubleLiteral
-    ):
+    if wanted == "array(varchar)" and isinstance(given, StringLiteral | LongLiteral | DecimalLiteral | DoubleLiteral):
         wanted = "varchar"  # one entry may stand for a list of one
     try:
-        value = evaluate_constant(assignment.value, wanted, session)
+        value = evaluate_constant(given, wanted, session)
     except ProcessionError as error:
         cannot = f"Cannot convert [{assignment.text}] to {declaration.type}"
         message = f"Invalid value for {kind} property '{assignment.name}': {cannot}"

@@ -20,10 +20,10 @@ Name = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PropertyAssignment:
-    """``name = expression`` of a WITH clause; ``text`` is the expression as written."""
+    """``name = expression`` of a WITH clause; ``text`` is the expression as written, which is None for DEFAULT."""
 
     name: str
-    value: Expression
+    value: Expression | None
     text: str
     location: ErrorLocation
 

@@ -57,10 +57,13 @@ def properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
 
 
 def property_assignment(cursor: Cursor) -> PropertyAssignment:
-    """``name = expression``."""
+    """``name = expression``, or Trino's ``name = DEFAULT``."""
     location = cursor.location
     name = ".".join(cursor.qualified_name())
     cursor.expect("=")
+    if cursor.word == "DEFAULT" and cursor.ahead(1) in {",", ")", ""}:
+        cursor.expect("DEFAULT")
+        return PropertyAssignment(name, None, "DEFAULT", location)
     value, text = cursor.expression_with_text()
     return PropertyAssignment(name, value, text, location)
 

@@ -138,6 +138,22 @@ def test_all_at_once_is_one_commit(lake: Any) -> None:
     assert [field.name for field in lake.table("t").spec().fields] == ["kind", "at_day"]
 
 
+def test_a_default_is_what_a_new_table_has(lake: Any) -> None:
+    given = {"partitioning": ["kind"], "sorted_by": ["id"], "write.delete.mode": "copy-on-write"}
+    more = {"commit_retries": 9, "write.format.default": "ORC", "write.target-file-size-bytes": 1 << 20}
+    table = lake.create("t", [rows(0)])
+    set_properties(lake, **given, **more)
+    set_properties(lake, **dict.fromkeys([*given, *more]))
+    table.refresh()
+    assert (len(table.spec().fields), len(table.sort_order().fields)) == (0, 0)
+    assert table.properties["write.delete.mode"] == "merge-on-read"
+    assert table.properties["write.format.default"] == "parquet"
+    assert not {"commit.retry.num-retries", "write.target-file-size-bytes"} & table.properties.keys()
+    before = table.metadata_location
+    set_properties(lake, commit_retries=None)
+    assert lake.table("t").metadata_location == before, "what is not there needs no commit"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -110,7 +110,9 @@ def test_windows_and_behaviors(lab: Kept) -> None:
     lab.do("alice", "ALTER MATERIALIZED VIEW mv SET PROPERTIES (staleness_window = '0s', stale_read_behavior = 'FAIL')")
     with pytest.raises(ProcessionError, match=r"'lab\.db\.mv' is stale: rows were added to db\.people"):
         read(lab)
-    lab.do("alice", "ALTER MATERIALIZED VIEW mv SET PROPERTIES (stale_read_behavior = 'USE_VIEW_QUERY')")
+    lab.do(
+        "alice", "ALTER MATERIALIZED VIEW mv SET PROPERTIES stale_read_behavior = DEFAULT, staleness_window = DEFAULT"
+    )
     assert read(lab) == right(lab)
     lab.refresh("alice", "mv")
     force = {"materialized_view_force_stale": "true"}

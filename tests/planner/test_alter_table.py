@@ -42,6 +42,10 @@ NO_TABLE = "SYNTAX_ERROR: line 1:1: Table 'iceberg.db.none' does not exist"
         ("ALTER COLUMN orderkey SET DATA TYPE DOUBLE", ColumnChange(*ORDERS, "orderkey", "double")),
         ("ALTER COLUMN orderkey DROP NOT NULL", ColumnChange(*ORDERS, "orderkey", nullable=True)),
         ("SET PROPERTIES (format = 'ORC', share = 1)", TablePropertiesChange(*ORDERS, {"format": "ORC", "share": 1.0})),
+        (
+            "SET PROPERTIES format = DEFAULT, share = 1",
+            TablePropertiesChange(*ORDERS, {"format": None, "share": 1.0}),
+        ),
     ],
 )
 def test_what_is_asked_of_a_connector(text: str, change: object) -> None:

@@ -47,7 +47,9 @@ def test_drop() -> None:
     assert (made.work, made.update_type) == (ManageCatalog("tpch", None, lenient=True), "DROP CATALOG")
 
 
-@pytest.mark.parametrize("listed", ["a = 'x', \"b.c\" = NULL", "(a = 'x', \"b.c\" = NULL)"])
+@pytest.mark.parametrize(
+    "listed", ["a = 'x', \"b.c\" = NULL", "(a = 'x', \"b.c\" = NULL)", "a = 'x', \"b.c\" = DEFAULT"]
+)
 def test_alter(listed: str) -> None:
     made = planned(f"ALTER CATALOG TPCH SET PROPERTIES {listed}")
     assert made.work == ManageCatalog("tpch", CatalogEdit((("a", "x"), ("b.c", None))), lenient=False)

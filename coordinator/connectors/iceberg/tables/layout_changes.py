@@ -17,6 +17,7 @@ from pyiceberg.table.update import (
     AssertDefaultSortOrderId,
     AssertDefaultSpecId,
     AssertLastAssignedPartitionId,
+    RemovePropertiesUpdate,
     SetDefaultSortOrderUpdate,
     SetDefaultSpecUpdate,
     SetPropertiesUpdate,
@@ -28,7 +29,7 @@ from coordinator.connectors.iceberg.failures import invalid_property
 from coordinator.connectors.iceberg.snapshots.format_version import upgraded
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
-from coordinator.connectors.iceberg.tables.table_properties import changed, format_version
+from coordinator.connectors.iceberg.tables.table_properties import changed, format_version, stored
 
 LAYOUT = frozenset({"partitioning", "sorted_by", "format-version"})
 """Properties that are no properties of Iceberg's."""
@@ -48,8 +49,7 @@ def changed_table(table: Table, given: Mapping[str, object]) -> Change[None]:
         updates += _partitioned(table, _entries(given["partitioning"]))
     if "sorted_by" in given:
         updates += _sorted(table, _entries(given["sorted_by"]))
-    if texts := changed({name: value for name, value in given.items() if name not in LAYOUT}):
-        updates.append(SetPropertiesUpdate.model_validate({"updates": texts}))
+    updates += _properties({name: value for name, value in given.items() if name not in LAYOUT}, table)
     metadata = table.metadata
     return Change(
         None,
@@ -60,6 +60,17 @@ def changed_table(table: Table, given: Mapping[str, object]) -> Change[None]:
             AssertDefaultSortOrderId.model_validate({"default-sort-order-id": metadata.default_sort_order_id}),
         ),
     )
+
+
+def _properties(given: Mapping[str, object], table: Table) -> Iterator[TableUpdate]:
+    """What is None gets what a new table has, or goes."""
+    of_new = stored({"format-version": table.format_version}, None)
+    backwards = {name for name, value in given.items() if value is None}
+    texts = changed(given) | {name: text for name, text in of_new.items() if name in backwards}
+    if texts:
+        yield SetPropertiesUpdate.model_validate({"updates": texts})
+    if gone := sorted((backwards - texts.keys()) & table.properties.keys()):
+        yield RemovePropertiesUpdate.model_validate({"removals": gone})
 
 
 def _entries(given: object) -> Sequence[str]:

@@ -83,7 +83,7 @@ def canonical(given: Mapping[str, object]) -> dict[str, Any]:
 
 def format_version(given: Mapping[str, object]) -> int:
     """1, 2 or 3 of canonical properties."""
-    text = str(given.get("format-version", "2"))
+    text = str(given.get("format-version") or "2")
     if text not in ("1", "2", "3"):
         raise invalid_property(f"Invalid value for table property 'format-version': {text} (one of 1, 2, 3)")
     return int(text)
@@ -108,9 +108,11 @@ def stored(given: Mapping[str, Any], comment: str | None) -> dict[str, str]:
 
 
 def changed(given: Mapping[str, object]) -> dict[str, str]:
-    """Properties as Iceberg keeps them: texts. Raises ProcessionError for a wrong one."""
+    """Properties as Iceberg keeps them: texts of those that are not None. Raises ProcessionError for a wrong one."""
     texts: dict[str, str] = {}
     for name, value in given.items():
+        if value is None:
+            continue
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if name.endswith(".mode") and text not in MODES:
             raise invalid_property(f"Invalid value for table property '{name}': {text} (one of {', '.join(MODES)})")
