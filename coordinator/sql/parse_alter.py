@@ -11,7 +11,6 @@ from coordinator.sql.ddl_statements import (
     DropColumn,
     ExecuteTableProcedure,
     Name,
-    PropertyAssignment,
     RenameColumn,
     RenameSchema,
     RenameTable,
@@ -26,9 +25,8 @@ from coordinator.sql.parse_parts import (
     column_type,
     if_exists,
     if_not_exists,
+    listed_properties,
     object_name,
-    properties,
-    property_assignment,
 )
 from coordinator.sql.parse_roles import parse_principal
 from coordinator.sql.statements import OtherStatement, Statement
@@ -44,7 +42,7 @@ def parse_alter(cursor: Cursor) -> Statement:
         catalog = cursor.name()
         cursor.expect("SET")
         cursor.expect("PROPERTIES")
-        return AlterCatalog(catalog, _set_properties(cursor), location)
+        return AlterCatalog(catalog, listed_properties(cursor), location)
     match cursor.expect("FUNCTION", "MATERIALIZED", "SCHEMA", "TABLE", "VIEW"):
         case "SCHEMA":
             name = object_name(cursor)
@@ -92,7 +90,7 @@ def _alter_table(cursor: Cursor, table: Name, exists: bool, location: ErrorLocat
             if not exists and cursor.word == "AUTHORIZATION":
                 return SetAuthorization("TABLE", table, _new_owner(cursor), location)
             cursor.expect("PROPERTIES", *(() if exists else ("AUTHORIZATION",)))
-            return SetTableProperties(table, _set_properties(cursor), exists, location)
+            return SetTableProperties(table, listed_properties(cursor), exists, location)
         case "ALTER":
             return _alter_column(cursor, table, exists, location)
         case _:
@@ -102,16 +100,6 @@ def _alter_table(cursor: Cursor, table: Name, exists: bool, location: ErrorLocat
 def _new_owner(cursor: Cursor) -> Principal:
     cursor.expect("AUTHORIZATION")
     return parse_principal(cursor)
-
-
-def _set_properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
-    """Presto's list in parentheses, or Trino's without."""
-    if cursor.word == "(":
-        return properties(cursor)
-    found = [property_assignment(cursor)]
-    while cursor.accept(","):
-        found.append(property_assignment(cursor))
-    return tuple(found)
 
 
 def _rename(cursor: Cursor, table: Name, exists: bool, location: ErrorLocation) -> Statement:

@@ -8,7 +8,6 @@ from coordinator.sql.cursor import Cursor
 from coordinator.sql.ddl_statements import (
     CreateMaterializedView,
     DropMaterializedView,
-    PropertyAssignment,
     RefreshMaterializedView,
     RenameMaterializedView,
     SetAuthorization,
@@ -18,11 +17,10 @@ from coordinator.sql.ddl_statements import (
 from coordinator.sql.parse_parts import (
     if_exists,
     if_not_exists,
+    listed_properties,
     object_name,
     optional_comment,
     optional_properties,
-    properties,
-    property_assignment,
 )
 from coordinator.sql.parse_roles import parse_principal
 from coordinator.sql.statements import Statement
@@ -97,17 +95,7 @@ def parse_alter_materialized_view(cursor: Cursor, location: ErrorLocation) -> St
         return RenameMaterializedView(name, object_name(cursor), exists, location)
     if cursor.expect("AUTHORIZATION", "PROPERTIES") == "AUTHORIZATION":
         return SetAuthorization("VIEW", name, parse_principal(cursor), location)
-    return SetMaterializedViewProperties(name, _assignments(cursor), exists, location)
-
-
-def _assignments(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
-    """In parentheses as in Presto, without them as in Trino."""
-    if cursor.word == "(":
-        return properties(cursor)
-    found = [property_assignment(cursor)]
-    while cursor.accept(","):
-        found.append(property_assignment(cursor))
-    return tuple(found)
+    return SetMaterializedViewProperties(name, listed_properties(cursor), exists, location)
 
 
 def parse_show_create_materialized_view(cursor: Cursor, location: ErrorLocation) -> ShowCreateMaterializedView:

@@ -56,6 +56,16 @@ def properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
             return tuple(found.values())
 
 
+def listed_properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:
+    """Presto's list in parentheses, or Trino's without."""
+    if cursor.word == "(":
+        return properties(cursor)
+    found = [property_assignment(cursor)]
+    while cursor.accept(","):
+        found.append(property_assignment(cursor))
+    return tuple(found)
+
+
 def property_assignment(cursor: Cursor) -> PropertyAssignment:
     """``name = expression``, or Trino's ``name = DEFAULT``."""
     location = cursor.location
