@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
 
 import pyiceberg.avro.file
 from pyiceberg.avro.file import AvroFileHeader
 from pyiceberg.avro.reader import Reader
 from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.schema import Schema
+from pyiceberg.typedef import StructProtocol
 
 from coordinator.connectors.iceberg.manifests.avro_files import iceberg_schema
 
@@ -39,7 +39,7 @@ def _schema(header: AvroFileHeader) -> Schema:
 
 
 def _reader(
-    file: Schema, wanted: Schema, types: dict[int, Callable[..., Any]], enums: dict[int, Callable[..., Enum]]
+    file: Schema, wanted: Schema, types: dict[int, Callable[..., StructProtocol]], enums: dict[int, Callable[..., Enum]]
 ) -> Reader:
     key = (id(file), id(wanted), *types.items(), *enums.items())
     known = _readers.get(key)
