@@ -34,6 +34,7 @@ that take longest come first; no test may name fixtures of two groups, for it wo
 FILES = pytest.StashKey[Path | None]()
 TPCH = pytest.StashKey[Path | None]()
 FAILED = pytest.StashKey[bool]()
+_LONGEST_NAME = 120
 ProcessesOf = Callable[[Path], list[int]]
 
 
@@ -59,6 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     fewer_events.tell_less(session.config)
     compiled.compile_share(session.config)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Texts of a megabyte are told from each other by what is short: names go from worker to controller many times."""
+    if not isinstance(val, str | bytes) or len(val) <= _LONGEST_NAME:
+        return None
+    begin = val[:_LONGEST_NAME]
+    return f"{begin if isinstance(begin, str) else ascii(begin)}… of {len(val)}"
 
 
 def pytest_collection_finish() -> None:
