@@ -63,7 +63,8 @@ def _positions(scan: FileScan, files: Sequence[Input]) -> list[Positions]:
 
 
 def _bits(rows: Positions, parts: int) -> npt.NDArray[np.uint8]:
-    """One row of bytes a part. Places beyond the file's end, which delete nothing, are left out."""
+    """One row of bytes a part. Places outside of the file, which delete nothing, are left out."""
     marked = np.zeros(parts << _PART_BITS, np.bool_)
-    marked[rows[: np.searchsorted(rows, len(marked))]] = True
+    first, end = np.searchsorted(rows, (0, len(marked)))
+    marked[rows[first:end]] = True
     return np.packbits(marked).reshape(parts, (1 << _PART_BITS) // 8)
