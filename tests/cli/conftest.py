@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,7 @@ class Running:
             self.process = warm.start_cold(arguments, errors) if cold else warm.start(arguments, errors.fileno())
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert "listening on " in line, f"{line!r} {log.read_text()}"
-        self.url = line.split()[-1]
+        self.url = line.split()[-1] if "listening on " in line else ""
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
@@ -74,9 +74,20 @@ class Running:
         return code
 
 
-@pytest.fixture(scope="session")
-def running() -> type[Running]:
-    return Running
+@pytest.fixture
+def running() -> Iterator[Callable[..., Running]]:
+    """Starts children; those that the test has not ended, since it failed, end with it."""
+    started: list[Running] = []
+
+    def start(*arguments: str, log: Path, cold: bool = False) -> Running:
+        started.append(Running(*arguments, log=log, cold=cold))
+        assert started[-1].url, log.read_text()
+        return started[-1]
+
+    yield start
+    for child in started:
+        if child.process.poll() is None:
+            child.end(signal.SIGTERM)
 
 
 @pytest.fixture
