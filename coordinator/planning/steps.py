@@ -56,7 +56,7 @@ class Steps:
         self.planned: Planned | None = None
         """The plans, for what is told of the statement later."""
         self.row_counts: tuple[Mapping[str, int], Mapping[str, float]] = ({}, {})
-        """Exact rows by the id of a scan, and distinct values by the name of a variable."""
+        """Rows by the id of a scan, and distinct values by the name of a variable."""
         self._initial: PlanNode | None = None
 
     @contextmanager
