@@ -1,4 +1,4 @@
-"""How many rows a plan gives, from the exact counts of its tables, distinct values, and rules of thumb for the rest.
+"""How many rows a plan gives, from the counts of its tables, distinct values, and rules of thumb for the rest.
 
 Presto's coefficients where it has them (``FilterStatsCalculator``: 0.9 for what it cannot estimate). The smaller side
 of an equality is taken to hold the key where the distinct values of the two are unknown: a join gives the rows of its
@@ -52,7 +52,7 @@ _UNKNOWN: Distinct = {}
 
 
 def cardinality(node: PlanNode, table_rows: Mapping[str, int], distinct: Distinct = _UNKNOWN) -> Cardinality | None:
-    """The estimate for ``node``; ``table_rows`` are exact counts by scan id. None where a part is unknown."""
+    """The estimate for ``node``; ``table_rows`` are counts by scan id. None where a part is unknown."""
     match node:
         case TableScanNode():
             known = table_rows.get(node.id)

@@ -26,8 +26,8 @@ ColumnBoundsOf = Callable[[TableScanNode], Mapping[str, Sequence[ValueRange]]]
 class RuleContext:
     """What a rule may use besides the plan.
 
-    ``table_rows`` are exact row counts by the id of a scan, ``distinct_values`` those of columns by the names of their
-    variables; ``notes`` are for EXPLAIN: why something was not done.
+    ``table_rows`` are row counts by the id of a scan, estimated where a table has deletes, ``distinct_values`` those of
+    columns by the names of their variables; ``notes`` are for EXPLAIN: why something was not done.
     """
 
     session: Session

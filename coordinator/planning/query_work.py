@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyRows, likely_rows
@@ -26,11 +27,11 @@ def query_work(steps: Steps, logical: OutputNode) -> Work:
     relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
     fetch = fetch_of(logical)
     if fetch is None:
-        return constant_rows(logical) or work_of(logical, relation_of, limits)
+        return constant_rows(logical) or work_of(logical, relation_of, limits, rows_of=steps.rows_of)
     likely = _likely_rows(steps, fetch)
     found = None if likely is None else (likely.plan, likely.rows)
     max_rows = int(session_value(session, "global_late_materialization_max_rows"))
-    of_plan = partial(work_of, relation_of=relation_of, limits=limits)
+    of_plan = partial(work_of, relation_of=relation_of, limits=limits, rows_of=steps.rows_of)
     return fetch_work(logical, steps.before_late_materialization(), of_plan, max_rows, found)
 
 
@@ -43,16 +44,16 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
     whole = logical if fetch is None else steps.before_late_materialization()
     limits = engine_limits(steps.session)
     relation_of = with_limited_reader(steps.catalogs.relation, limits.spark_reader_bytes, limits.spark_page_bytes)
-    work = _work_if_any(whole, relation_of, limits)
+    work = _work_if_any(whole, partial(work_of, relation_of=relation_of, limits=limits, rows_of=steps.rows_of))
     steps.engine_note = _engine_note(work, whole, relation_of, limits, fetches=fetch is not None)
     steps.programs_note = _programs_note(work)
     return ReturnRows(())
 
 
-def _work_if_any(plan: OutputNode, relation_of: RelationOf, limits: EngineLimits) -> Work | None:
+def _work_if_any(plan: OutputNode, of_plan: Callable[..., Work]) -> Work | None:
     """What would run first; None where no engine takes it, which is said when it is to run."""
     try:
-        return constant_rows(plan) or work_of(plan, relation_of, limits, explained=True)
+        return constant_rows(plan) or of_plan(plan, explained=True)
     except ProcessionError:
         return None
 

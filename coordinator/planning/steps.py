@@ -10,7 +10,7 @@ from typing import Protocol
 from coordinator.analyzer.context import placed_in_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.fragmenter.fragment import fragment
-from coordinator.optimizer.cardinality import Estimate, result_estimate
+from coordinator.optimizer.cardinality import Estimate, cardinality, result_estimate
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner.guard import guard_of
 from coordinator.planning.statement_facts import Planned
@@ -56,7 +56,7 @@ class Steps:
         self.planned: Planned | None = None
         """The plans, for what is told of the statement later."""
         self.row_counts: tuple[Mapping[str, int], Mapping[str, float]] = ({}, {})
-        """Exact rows by the id of a scan, and distinct values by the name of a variable."""
+        """Rows by the id of a scan, and distinct values by the name of a variable."""
         self._initial: PlanNode | None = None
 
     @contextmanager
@@ -125,6 +125,11 @@ class Steps:
             return None
         late = any(rule.name == "late_materialization" for rule in self.fired)
         return result_estimate(self.before_late_materialization() if late else plan, *self.row_counts)
+
+    def rows_of(self, node: PlanNode) -> float | None:
+        """About how many rows a part of the plan gives; None where that is not known."""
+        found = cardinality(node, *self.row_counts)
+        return None if found is None else found.rows
 
     def before_late_materialization(self) -> OutputNode:
         """The plan in one pass: that of the last rule before, late materialization being the last of all."""

@@ -13,6 +13,7 @@ from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.plan_for_spark import put_by, taken_up
 from coordinator.unparser.programs import called_programs
 from coordinator.unparser.relations import Relations
+from coordinator.unparser.repeated import RowsOf, unknown_rows
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
 from coordinator.values.program_names import program_names, programs
@@ -28,12 +29,12 @@ _MANY_CORES = 4
 """How much longer a program may take here where Spark runs it too, which takes a while to begin."""
 
 
-def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
+def unparse(root: OutputNode, dialect: str, relation_of: RelationOf, *, rows_of: RowsOf = unknown_rows) -> str:
     """The SQL of a logical plan in dialect ``spark`` or ``duckdb``; columns come in the plan's order.
 
     Raises ProcessionError NOT_SUPPORTED for what the engine cannot do with Presto's meaning.
     """
-    return _unparse(root, dialect, relation_of)[0]
+    return _unparse(root, dialect, relation_of, rows_of=rows_of)[0]
 
 
 def work_of(
@@ -43,12 +44,14 @@ def work_of(
     *,
     copies: bool = False,
     explained: bool = False,
+    rows_of: RowsOf = unknown_rows,
 ) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
     What is beyond the local engine runs on Spark as well. ``copies``: it is a part that has to run on Spark, which is
     told which joins are REPLICATED. ``explained``: it does not run. The engine is the same, but what Spark would run in
     place of the local engine is left out, and texts are empty unless they call programs, which EXPLAIN tells of.
+    ``rows_of`` estimates what is worth computing once.
     """
     root = with_zones_as_text(root)
     relation_of = _asked_once(relation_of)
@@ -57,7 +60,7 @@ def work_of(
     if (selected := row_selection(root, relation_of)) is not None:
         return selected
     choice = choose_engine(root, relation_of, limits)
-    sql = partial(_unparse_if_read if explained else _unparse, root, relation_of=relation_of)
+    sql = partial(_unparse_if_read if explained else _unparse, root, relation_of=relation_of, rows_of=rows_of)
     if not choice.embedded:
         if limits.engine == "embedded":
             message = f"The embedded engine cannot run this query: {choice.why}"
@@ -135,22 +138,29 @@ def _asked_once(relation_of: RelationOf) -> RelationOf:
 
 
 def _unparse(
-    root: OutputNode, dialect: str, relation_of: RelationOf, *, copies: bool = False
+    root: OutputNode,
+    dialect: str,
+    relation_of: RelationOf,
+    *,
+    copies: bool = False,
+    rows_of: RowsOf = unknown_rows,
 ) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = _text(Relations(dialect, scans, copies).root(root), dialect)
+        sql = _text(Relations(dialect, scans, copies, rows_of).root(root), dialect)
     except RecursionError as error:
         raise too_deep() from error
     return sql, tuple(scans.inputs)
 
 
-def _unparse_if_read(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+def _unparse_if_read(
+    root: OutputNode, dialect: str, relation_of: RelationOf, *, rows_of: RowsOf
+) -> tuple[str, tuple[Input, ...]]:
     """The same, but no text where EXPLAIN would find no program in it. What an engine refuses is refused as well."""
     scans = Scans(dialect, relation_of)
     try:
         with called_programs() as called:
-            tree = Relations(dialect, scans).root(root)
+            tree = Relations(dialect, scans, rows_of=rows_of).root(root)
         sql = _text(tree, dialect) if called else ""
     except RecursionError as error:
         raise too_deep() from error

@@ -17,7 +17,7 @@ from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
-from coordinator.unparser.repeated import Use, repeated_parts
+from coordinator.unparser.repeated import RowsOf, Use, repeated_parts, unknown_rows
 from coordinator.unparser.row_lists import row_list
 from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
 from coordinator.unparser.stored_json import is_shown_otherwise, shown_value
@@ -62,6 +62,7 @@ class Relations:
     dialect: str
     scans: Scans
     copies: bool = False
+    rows_of: RowsOf = unknown_rows
     aliases: int = 0
     decided: set[str] = field(default_factory=set)
     uses: Mapping[int, Use] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class Relations:
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
         if self.dialect == "duckdb":
-            self.uses = repeated_parts(node)
+            self.uses = repeated_parts(node, self.rows_of)
         return with_parts(self._root(node), self.parts.values())
 
     def _root(self, node: OutputNode) -> exp.Expr:

@@ -1,13 +1,14 @@
 """Parts that a plan computes several times, such as a WITH query that is used twice.
 
 Presto plans a WITH query anew for each use. Where two such plans are still the same once rules have done their work,
-an engine computes the part once and reads its rows again. What pays is what makes few rows of many: aggregations and
-first rows of an order. A join is left to each use, which may want few of its rows.
+an engine computes the part once and reads its rows again. What pays is what makes few rows of many: aggregations, first
+rows of an order, and joins that are expected to. A join is left to uses that may want few of its rows: only those are
+looked at that are grouped at once, which reads them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,10 +21,13 @@ from shared.plan.nodes import (
     AggregationNode,
     AssignUniqueId,
     EnforceSingleRowNode,
+    GroupIdNode,
+    JoinNode,
     OutputNode,
     PlanNode,
     ProjectNode,
     SampleNode,
+    SemiJoinNode,
     TableScanNode,
     TopNNode,
     TopNRowNumberNode,
@@ -31,6 +35,9 @@ from shared.plan.nodes import (
 from shared.plan.traversal import expressions, output_variables, sources, walk, walk_expression
 
 _WORTH = (AggregationNode, TopNNode, TopNRowNumberNode, EnforceSingleRowNode)
+_JOINS = (JoinNode, SemiJoinNode)
+_FEW = 0.25
+"""The share of the rows that a join reads which it gives at most, for these to be kept."""
 _PLACES = frozenset({"sourceLocation", "aggregationId"})
 """What differs between two plans of one query, beside the ids of nodes."""
 _NODES = (".", ENGINE)
@@ -52,12 +59,20 @@ class Use:
     made: tuple[tuple[Variable, int], ...]
 
 
-def repeated_parts(root: OutputNode) -> Mapping[int, Use]:
+RowsOf = Callable[[PlanNode], float | None]
+"""Estimates how many rows a part of a plan gives; None is unknown."""
+
+
+def unknown_rows(_: PlanNode) -> float | None:
+    return None
+
+
+def repeated_parts(root: OutputNode, rows_of: RowsOf = unknown_rows) -> Mapping[int, Use]:
     """The uses of parts that occur several times, by the identity of the node; larger parts come first.
 
     A plan that was made for several uses may have parts in common with others, so it is looked through as well.
     """
-    found = _Found()
+    found = _Found(rows_of)
     plans: list[PlanNode] = [root]
     for _ in range(_PASSES):
         more = _look(plans, found)
@@ -69,6 +84,7 @@ def repeated_parts(root: OutputNode) -> Mapping[int, Use]:
 
 @dataclass(slots=True)
 class _Found:
+    rows_of: RowsOf
     uses: dict[int, Use] = field(default_factory=dict)
     covered: set[int] = field(default_factory=set)
     """Nodes that nobody computes any more."""
@@ -79,15 +95,18 @@ def _look(plans: Sequence[PlanNode], found: _Found) -> list[PlanNode]:
     """Adds what is alike in the plans; gives those that were made for it."""
     alike: dict[int, list[PlanNode]] = {}
     for plan in plans:
+        joins = {id(join) for join in _grouped_joins(plan)}
         for node, shape in _shapes(plan):
-            if isinstance(node, _WORTH) and id(node) not in found.covered and id(node) not in found.uses:
+            if id(node) in found.covered or id(node) in found.uses:
+                continue
+            if isinstance(node, _WORTH) or id(node) in joins:
                 alike.setdefault(shape, []).append(node)
     groups = [group for several in alike.values() if len(several) > 1 for group in _groups(several)]
     groups.sort(key=lambda group: -sum(1 for _ in walk(group.parts[0].node)))
     made = []
     for group in groups:
         left = [part for part in group.parts if id(part.node) not in found.covered]
-        if len(left) < 2:
+        if len(left) < 2 or not _pays(left[0].node, found.rows_of):
             continue
         # Below the place that is computed, smaller parts may be shared with others; below the rest nothing is computed.
         for part in left if group.plan is not None else left[1:]:
@@ -100,6 +119,29 @@ def _look(plans: Sequence[PlanNode], found: _Found) -> list[PlanNode]:
             found.uses[id(part.node)] = Use(found.number, part.columns, computed, columns)
         found.number += 1
     return made
+
+
+def _grouped_joins(root: PlanNode) -> Iterator[PlanNode]:
+    """Joins whose rows are all read by an aggregation, with what is computed of them for it."""
+    for node in walk(root):
+        if isinstance(node, AggregationNode):
+            source = node.source.source if isinstance(node.source, GroupIdNode) else node.source
+            if not isinstance(_below(source), _WORTH) and any(isinstance(below, _JOINS) for below in walk(source)):
+                yield source
+
+
+def _below(node: PlanNode) -> PlanNode:
+    while isinstance(node, ProjectNode):
+        node = node.source
+    return node
+
+
+def _pays(node: PlanNode, rows_of: RowsOf) -> bool:
+    """Whether few rows are kept for what is read and computed once."""
+    if isinstance(node, _WORTH):
+        return True
+    kept, read = rows_of(node), [rows_of(scan) for scan in walk(node) if isinstance(scan, TableScanNode)]
+    return kept is not None and kept <= _FEW * sum(rows or 0 for rows in read)
 
 
 def _shapes(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:

@@ -33,7 +33,9 @@ class TableMetadata:
     """A resolved table at one version, picklable.
 
     ``handle`` is what TableScan nodes carry; it pins ``snapshot_id`` so that one query sees one version.
-    ``row_count`` and ``size_bytes`` are exact or None; ``distinct_values`` estimates, by the names of columns.
+    ``row_count`` and ``distinct_values``, by the names of columns, are estimates to choose a plan by, never to answer
+    with: of a table with deletes nobody has counted the rows that are left. ``row_count`` is known for tables that stay
+    as they are at ``snapshot_id``, None for others. ``size_bytes`` is exact or None.
     """
 
     catalog: str

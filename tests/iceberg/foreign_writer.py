@@ -45,7 +45,11 @@ class _RowDelta(_FastAppendFiles):
         parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id)
         totals = dict(parent.summary.additional_properties)
         totals = {k: v for k, v in totals.items() if k.startswith("total-")}
-        totals["total-delete-files"] = str(int(totals.get("total-delete-files", 0)) + len(self.deletes))
+        added = {"total-delete-files": len(self.deletes), "total-position-deletes": 0, "total-equality-deletes": 0}
+        for file in self.deletes:
+            by_position = file.content == DataFileContent.POSITION_DELETES
+            added["total-position-deletes" if by_position else "total-equality-deletes"] += file.record_count
+        totals |= {key: str(int(totals.get(key, 0)) + more) for key, more in added.items()}
         return Summary(operation=Operation.OVERWRITE, **totals)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from dataclasses import replace
@@ -28,6 +29,9 @@ from coordinator.vocabulary.table_versions import digest
 from shared.spi.connector import ColumnMetadata, TableMetadata
 
 _CACHED = 256
+_LEAST_LEFT = 0.1
+"""The share of its records that a table with deletes is taken to have at least: after a rewrite that left the deletes
+of the old files behind, all rows would seem to be gone, and a large table taken for an empty one costs most."""
 
 
 class Descriptions:
@@ -114,7 +118,7 @@ def describe(
         handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id),
         snapshot_id=snapshot_id,
         columns_changed=snapshot is not None and columns_changed(snapshot, iceberg_schema),
-        row_count=_exact_rows(snapshot),
+        row_count=_live_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),
         # A table's own columns of these names win.
@@ -134,11 +138,18 @@ def _schema_at(table: Table, snapshot: Snapshot | None) -> Schema:
     return table.schemas().get(snapshot.schema_id, table.schema())
 
 
-def _exact_rows(snapshot: Snapshot | None) -> int | None:
-    """Rows of a snapshot without deletes; with deletes only reading them would tell."""
-    if snapshot is None:
-        return 0
-    return _total(snapshot, "total-records") if _total(snapshot, "total-delete-files") == 0 else None
+def _live_rows(snapshot: Snapshot | None) -> int | None:
+    """Rows of a snapshot: without deletes all of them are there, with deletes only reading would tell, and this
+    estimates.
+
+    Positions that are deleted twice, or in files that are gone, count in the summary as well: it may know of more
+    deletes than there are rows. How many rows an equality delete takes out nobody has counted, so none here.
+    """
+    records = _total(snapshot, "total-records")
+    if not records or _total(snapshot, "total-delete-files") == 0:
+        return records
+    deleted = _total(snapshot, "total-position-deletes") or 0
+    return max(records - deleted, math.ceil(_LEAST_LEFT * records))
 
 
 def _total(snapshot: Snapshot | None, key: str) -> int | None:

@@ -3,8 +3,8 @@
 ``part JOIN (SELECT l_partkey, avg(l_quantity) FROM lineitem GROUP BY l_partkey)`` over a few parts needs the line items
 of these parts alone, and a correlated aggregate is planned as such a join. Where the keys come from a filtered scan,
 that scan is read once more as the filtering side. (Semi-join reduction: Bernstein and Chiu, 1981; engines with dynamic
-filters do it while they run.) Only for tables whose rows are known exactly, which have a snapshot: two reads of a
-database may see different keys.
+filters do it while they run.) Only for tables whose rows are known, which have a snapshot: two reads of a database may
+see different keys.
 """
 
 from __future__ import annotations
