@@ -135,11 +135,11 @@ def _asked_once(relation_of: RelationOf) -> RelationOf:
 
 
 def _unparse(
-    root: OutputNode, dialect: str, relation_of: RelationOf, *, copies: bool = False
+    root: OutputNode, dialect: str, relation_of: RelationOf, *, copies: bool = False, shares: bool = True
 ) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = _text(Relations(dialect, scans, copies).root(root), dialect)
+        sql = _text(Relations(dialect, scans, copies, shares).root(root), dialect)
     except RecursionError as error:
         raise too_deep() from error
     return sql, tuple(scans.inputs)
@@ -164,7 +164,10 @@ def _text(tree: exp.Expr, dialect: str) -> str:
 def unparse_for_spark(
     source: PlanNode, columns: Sequence[Variable], relation_of: RelationOf
 ) -> tuple[str, tuple[Input, ...]]:
-    """The SELECT of a plan in Spark's dialect with exactly ``columns``, and what it reads beside Spark's tables."""
+    """The SELECT of a plan in Spark's dialect with exactly ``columns``, and what it reads beside Spark's tables.
+
+    It becomes part of a statement, in which Spark would compute parts of it as often as they are used.
+    """
     names = tuple(column.name for column in columns)
     root = OutputNode(id="", source=source, columnNames=names, outputVariables=tuple(columns))
-    return _unparse(root, "spark", relation_of)
+    return _unparse(root, "spark", relation_of, shares=False)

@@ -57,11 +57,15 @@ from shared.spi.handles import column_name, is_synthesized
 
 @dataclass(slots=True)
 class Relations:
-    """Renders one plan; counts the aliases it gives out. ``copies``: hints say which joins are REPLICATED."""
+    """Renders one plan; counts the aliases it gives out.
+
+    ``copies``: hints say which joins are REPLICATED. ``shares``: parts that occur several times are computed once.
+    """
 
     dialect: str
     scans: Scans
     copies: bool = False
+    shares: bool = True
     aliases: int = 0
     decided: set[str] = field(default_factory=set)
     uses: Mapping[int, Use] = field(default_factory=dict)
@@ -69,9 +73,9 @@ class Relations:
 
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
-        if self.dialect == "duckdb":
+        if self.shares:
             self.uses = repeated_parts(node)
-        return with_parts(self._root(node), self.parts.values())
+        return with_parts(self._root(node), self.parts.values(), self.dialect)
 
     def _root(self, node: OutputNode) -> exp.Expr:
         block = self.block(node.source)

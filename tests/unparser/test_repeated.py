@@ -14,7 +14,7 @@ from coordinator.engine.local_functions import register_functions
 from coordinator.optimizer.optimize import optimize
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
-from coordinator.unparser import unparse
+from coordinator.unparser import unparse, unparse_for_spark
 from coordinator.values.python_functions import PythonFunction
 from shared.plan.nodes import OutputNode
 
@@ -59,6 +59,10 @@ def run(catalogs: Any, tpch_session: Any, tpch_data: duckdb.DuckDBPyConnection) 
         made, _ = optimize(planned.root, tpch_session, table_rows=planned.table_rows)
         assert isinstance(made, OutputNode)
         sql = unparse(made, "duckdb", catalog_table)
+        # Spark gets the same parts, but not where the query becomes part of a statement that writes.
+        kept = unparse(made, "spark", catalog_table).count("RAND() AS `procession_kept`")
+        assert kept == sql.count("AS MATERIALIZED")
+        assert "procession_kept" not in unparse_for_spark(made.source, made.outputVariables, catalog_table)[0]
         register_functions(tpch_data, sql, known)
         return sql, sorted(map(plain, tpch_data.execute(sql).fetchall()))
 
@@ -75,6 +79,22 @@ def test_what_is_computed_once(text: str, parts: int, run: Run, tpch_data: duckd
     assert sql.count("AS MATERIALIZED") == parts
     expected = tpch_data.execute(sqlglot.transpile(SUMS + text, read="presto", write="duckdb")[0]).fetchall()
     assert rows == sorted(map(plain, expected))
+
+
+def test_the_text_for_spark(catalogs: Any, tpch_session: Any) -> None:
+    """A column of chance, which nobody reads, keeps Spark from writing the part into each of its uses."""
+    text = SUMS + "SELECT a.k FROM sums a JOIN sums b ON a.s = b.k"
+    planned = plan_query(parse_query(text), tpch_session, catalogs)
+    made, _ = optimize(planned.root, tpch_session, table_rows=planned.table_rows)
+    assert isinstance(made, OutputNode)
+    parsed = sqlglot.parse_one(unparse(made, "spark", catalog_table), read="spark")
+    (part,) = parsed.ctes
+    *read, kept = part.this.selects
+    assert kept.sql("spark") == "RAND() AS `procession_kept`"
+    uses = [table for table in parsed.find_all(sqlglot.exp.Table) if table.name == part.alias]
+    assert len(uses) == 2
+    names = {column.name for use in uses for column in use.parent_select.find_all(sqlglot.exp.Column)}
+    assert names <= {column.alias_or_name for column in read}
 
 
 def test_a_part_within_a_part(run: Run, tpch_data: duckdb.DuckDBPyConnection) -> None:
