@@ -70,6 +70,8 @@ class Relations:
     decided: set[str] = field(default_factory=set)
     uses: Mapping[int, Use] = field(default_factory=dict)
     parts: dict[int, Part] = field(default_factory=dict)
+    within: int = 0
+    """Parts that are being rendered. Spark 4.1 mixes up columns of a part that another one reads: there it is none."""
 
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
@@ -117,7 +119,7 @@ class Relations:
     def block(self, node: PlanNode) -> Block:
         """The block of a node."""
         try:
-            use = self.uses.get(id(node))
+            use = None if self.within and self.dialect == "spark" else self.uses.get(id(node))
             return self._block(node) if use is None else self._part(use)
         except ProcessionError as error:
             place_refusal(error, node.sourceLocation)
@@ -166,7 +168,9 @@ class Relations:
     def _part(self, use: Use) -> Block:
         """What is computed once and read in several places."""
         if use.number not in self.parts:
+            self.within += 1
             block = self._block(use.computed)
+            self.within -= 1
             columns = tuple((column(v.name), f"c{n}") for v, n in use.made)
             query = select_of(replace(self.wrap(block, block.variables), columns=columns))
             self.parts[use.number] = Part(f"{self.scans.prefix}_part_{use.number}", query)

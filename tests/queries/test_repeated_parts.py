@@ -17,7 +17,8 @@ SUMS = (
 TEXTS = {
     "joined with itself": "t AS (SELECT 1) SELECT a.k, b.s, a.c FROM sums a JOIN sums b ON a.k = b.k AND a.s > 300000",
     "other columns": "t AS (SELECT 1) SELECT k, a FROM sums WHERE n = (SELECT max(n) FROM sums)",
-    "other filters above": "t AS (SELECT 1) SELECT k FROM sums WHERE s > 300000 AND k IN (SELECT k FROM sums WHERE n < 20)",
+    "other filters above": "t AS (SELECT 1) SELECT k FROM sums WHERE s > 300000 AND k IN (SELECT k FROM sums "
+    "WHERE n < 20)",
     "none of its columns": "t AS (SELECT k FROM sums WHERE s > 100) SELECT (SELECT count(*) FROM t), k, n FROM t, "
     "(SELECT n FROM sums WHERE s > 400000)",
     "NULL": "t AS (SELECT 1) SELECT x.c, count(*) FROM sums x LEFT JOIN sums y ON x.c = y.c AND x.k < y.k "
@@ -34,8 +35,8 @@ TEXTS = {
     "WHERE k < 50 UNION ALL SELECT count(*), 3 FROM sums",
     "no rows": "t AS (SELECT max(s) m, count(*) n FROM sums WHERE s < 0) SELECT x.m, y.n FROM t x, t y "
     "WHERE x.n = y.n",
-    "groups in sets": "t AS (SELECT 1) SELECT x.n, y.n > 10, count(*), sum(x.k) FROM sums x JOIN sums y ON x.k = y.k "
-    "GROUP BY ROLLUP (x.n, y.n > 10)",
+    "groups in sets": "t AS (SELECT 1) SELECT x.n, y.a, count(*), sum(x.k) FROM sums x JOIN sums y ON x.k = y.k "
+    "GROUP BY ROLLUP (x.n, y.a)",
 }  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def explained(queries: Service, text: str) -> str:
     return str(rows[0][0])
 
 
-@pytest.mark.parametrize("name", ["joined with itself", "other filters above", "first rows", "a part in a part"])
+@pytest.mark.parametrize("name", ["joined with itself", "other filters above", "first rows"])
 def test_spark_reads_the_table_once(name: str, queries: Service) -> None:
     text = explained(queries, SUMS + TEXTS[name])
     assert text.count("BatchScan") == 1
@@ -70,6 +71,8 @@ def test_spark_reads_a_rollup_once(queries: Service) -> None:
 def test_a_write_that_uses_a_part_twice(queries: Service, oracle: duckdb.DuckDBPyConnection) -> None:
     text = SUMS + TEXTS["a part in a part"]
     where = {"catalog": "iceberg", "schema": "tpch", "session_properties": {"engine": "SPARK"}}
-    queries.execute(f"CREATE TABLE iceberg.db.made_of_parts AS {text.replace('(SELECT max(s + n) FROM sums)', '1 AS o')}", **where)
-    found = queries.execute("SELECT n, m FROM iceberg.db.made_of_parts", **where)
-    assert counted(found) == counted((row[:2] for row in oracle.execute(text).fetchall()))
+    queries.execute(
+        f"CREATE TABLE iceberg.tpch.made_of_parts AS {text.replace('(SELECT max(s + n) FROM sums)', '1 AS o')}", **where
+    )
+    found = queries.execute("SELECT n, m FROM iceberg.tpch.made_of_parts", **where)
+    assert counted(found) == counted([row[:2] for row in oracle.execute(text).fetchall()])
