@@ -105,7 +105,8 @@ def work_on_spark(kept: PlanForSpark) -> RunOnSpark | None:
     """What Spark runs of a query that the embedded engine gave up; None where it cannot."""
     try:
         with taken_up(kept) as (root, relation_of):
-            return RunOnSpark(*_unparse(root, "spark", relation_of))
+            # Scans that stand for several ones would have relations that nobody kept.
+            return RunOnSpark(*_unparse(root, "spark", relation_of, shares=False))
     except ProcessionError:
         return None
 

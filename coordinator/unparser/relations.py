@@ -15,6 +15,7 @@ from coordinator.unparser.block import Block, Part, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
+from coordinator.unparser.plan_forms import renamed
 from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated import Use, repeated_parts
@@ -76,7 +77,7 @@ class Relations:
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
         if self.shares:
-            self.uses = repeated_parts(node)
+            self.uses = repeated_parts(node, filters=self.dialect == "spark")
         return with_parts(self._root(node), self.parts.values(), self.dialect)
 
     def _root(self, node: OutputNode) -> exp.Expr:
@@ -178,7 +179,9 @@ class Relations:
         part.readers += 1
         shown = tuple((column(f"c{n}"), v.name) for v, n in use.columns)
         variables = tuple(v for v, _ in use.columns)
-        return self.wrap(Block(exp.Table(this=name(part.name)), variables, columns=shown), variables)
+        names = {v.name: f"c{n}" for v, n in use.made}
+        asked = tuple(self._condition(renamed(term, RowExpression, names)) for term in use.where)
+        return self.wrap(Block(exp.Table(this=name(part.name)), variables, columns=shown, where=asked), variables)
 
     def tree(self, node: RowExpression) -> exp.Expr:
         return expression(node, self.dialect)

@@ -21,6 +21,10 @@ TEXTS = {
     "WHERE n < 20)",
     "none of its columns": "t AS (SELECT k FROM sums WHERE s > 100) SELECT (SELECT count(*) FROM t), k, n FROM t, "
     "(SELECT n FROM sums WHERE s > 400000)",
+    "other filters below": "t AS (SELECT o_custkey k, o_orderstatus s, count(*) n, max(o_comment) c FROM orders "
+    "JOIN customer ON o_custkey = c_custkey GROUP BY 1, 2) SELECT a.k, a.c, b.n, c.n FROM t a JOIN t b ON a.k = b.k "
+    "LEFT JOIN t c ON c.k = a.k AND c.s = 'P' WHERE a.s = 'F' AND b.s = 'O' AND b.n > 2",
+    "other filters that leave nothing": "t AS (SELECT 1) SELECT a.k, b.k FROM sums a, sums b WHERE a.k = 1 AND b.k < 0",
     "NULL": "t AS (SELECT 1) SELECT x.c, count(*) FROM sums x LEFT JOIN sums y ON x.c = y.c AND x.k < y.k "
     "WHERE x.c IS NULL OR y.s > 1000 GROUP BY x.c",
     "NOT IN with NULL": "t AS (SELECT 1) SELECT count(*) FROM sums WHERE n NOT IN (SELECT n FROM sums WHERE c IS NULL)",
@@ -60,6 +64,11 @@ def explained(queries: Service, text: str) -> str:
 def test_spark_reads_the_table_once(name: str, queries: Service) -> None:
     text = explained(queries, SUMS + TEXTS[name])
     assert text.count("BatchScan") == 1
+
+
+def test_spark_reads_tables_once_for_other_filters(queries: Service) -> None:
+    text = explained(queries, SUMS + TEXTS["other filters below"])
+    assert text.count("BatchScan") == 2
 
 
 def test_spark_reads_a_rollup_once(queries: Service) -> None:
