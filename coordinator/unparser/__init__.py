@@ -108,7 +108,8 @@ def work_on_spark(kept: PlanForSpark) -> RunOnSpark | None:
     """What Spark runs of a query that the embedded engine gave up; None where it cannot."""
     try:
         with taken_up(kept) as (root, relation_of):
-            return RunOnSpark(*_unparse(root, "spark", relation_of))
+            # Scans that stand for several ones would have relations that nobody kept.
+            return RunOnSpark(*_unparse(root, "spark", relation_of, shares=False))
     except ProcessionError:
         return None
 
@@ -144,10 +145,11 @@ def _unparse(
     *,
     copies: bool = False,
     rows_of: RowsOf = unknown_rows,
+    shares: bool = True,
 ) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = _text(Relations(dialect, scans, copies, rows_of).root(root), dialect)
+        sql = _text(Relations(dialect, scans, copies, rows_of, shares).root(root), dialect)
     except RecursionError as error:
         raise too_deep() from error
     return sql, tuple(scans.inputs)
@@ -174,7 +176,10 @@ def _text(tree: exp.Expr, dialect: str) -> str:
 def unparse_for_spark(
     source: PlanNode, columns: Sequence[Variable], relation_of: RelationOf
 ) -> tuple[str, tuple[Input, ...]]:
-    """The SELECT of a plan in Spark's dialect with exactly ``columns``, and what it reads beside Spark's tables."""
+    """The SELECT of a plan in Spark's dialect with exactly ``columns``, and what it reads beside Spark's tables.
+
+    It becomes part of a statement, in which Spark would compute parts of it as often as they are used.
+    """
     names = tuple(column.name for column in columns)
     root = OutputNode(id="", source=source, columnNames=names, outputVariables=tuple(columns))
-    return _unparse(root, "spark", relation_of)
+    return _unparse(root, "spark", relation_of, shares=False)

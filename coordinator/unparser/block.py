@@ -10,9 +10,15 @@ from msgspec import Struct
 from sqlglot import exp
 
 from coordinator.unparser.scans import Scans
-from coordinator.unparser.trees import column, name, number
+from coordinator.unparser.trees import call, column, name, number
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import PlanNode
+
+_KEPT = "procession_kept"
+"""A column of chance makes Spark compute a part once: what gives the same each time it writes into each reader.
+
+Nobody reads the column, so that Spark leaves it out of the part after it has decided.
+"""
 
 
 class Block(Struct, frozen=True):
@@ -89,15 +95,22 @@ def select_of(block: Block) -> exp.Expr:
     return select
 
 
-def with_parts(select: exp.Expr, parts: Iterable[Part]) -> exp.Expr:
+def with_parts(select: exp.Expr, parts: Iterable[Part], dialect: str) -> exp.Expr:
     """``select`` over parts, each after those that it reads; one with a single reader is part of that."""
-    made: list[exp.Expr] = [
-        exp.CTE(this=part.query, alias=exp.TableAlias(this=name(part.name)), materialized=part.readers > 1 or None)
-        for part in parts
-    ]
+    made = [_named(part, dialect) for part in parts]
     if made:
         select.set("with_", exp.With(expressions=made))
     return select
+
+
+def _named(part: Part, dialect: str) -> exp.CTE:
+    alias = exp.TableAlias(this=name(part.name))
+    if part.readers < 2:
+        return exp.CTE(this=part.query, alias=alias)
+    if dialect == "spark":
+        part.query.append("expressions", exp.Alias(this=call("rand"), alias=name(_KEPT)))
+        return exp.CTE(this=part.query, alias=alias)
+    return exp.CTE(this=part.query, alias=alias, materialized=True)
 
 
 def passed_on(variables: tuple[Variable, ...]) -> list[tuple[exp.Expr, str]]:

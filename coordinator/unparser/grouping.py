@@ -10,6 +10,7 @@ from sqlglot import exp
 from coordinator.unparser.aggregates import aggregate_call
 from coordinator.unparser.block import Block, Rendering, select_of
 from coordinator.unparser.compared_maps import compared, holds_map
+from coordinator.unparser.empty_set import of_real_rows, only_wanted, wanted, with_a_row
 from coordinator.unparser.trees import call, cast, column, name, number
 from shared.plan.expressions import Variable
 from shared.plan.nodes import AggregationNode, ExchangeNode, GroupIdNode
@@ -44,18 +45,15 @@ def _key(variable: Variable) -> exp.Expr:
 def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNode) -> Block:
     """The source is read once for all sets that an engine's own GROUPING SETS tell apart, once for each other one."""
     numbered = list(enumerate(group.groupingSets))
-    together = _together(rendering.dialect, group)
+    together = _together(group)
     alone = numbered if len(together) < 2 else [(n, keys) for n, keys in numbered if n not in together]
     selects = [] if len(together) < 2 else [_of_sets(rendering, node, group, together)]
     selects += [_of_one_set(rendering, node, group, n, keys) for n, keys in alone]
     return _union_of(rendering, selects, output_variables(node))
 
 
-def _together(dialect: str, group: GroupIdNode) -> dict[int, tuple[Variable, ...]]:
-    """Sets by number, of which no two are equal and none has a key that is compared in another form.
-
-    Without rows the empty set still has one, which Spark forgets beside others: it expands rows.
-    """
+def _together(group: GroupIdNode) -> dict[int, tuple[Variable, ...]]:
+    """Sets by number, of which no two are equal and none has a key that is compared in another form."""
     origin = _origins(group)
     sets = {n: tuple(origin[k.name] for k in keys) for n, keys in enumerate(group.groupingSets)}
     columns = {k.name: origin[k.name].name for keys in group.groupingSets for k in keys}
@@ -63,7 +61,7 @@ def _together(dialect: str, group: GroupIdNode) -> dict[int, tuple[Variable, ...
         return {}
     if len(columns) > _MOST_KEYS or any(holds_map(parse_type(key.type)) for keys in sets.values() for key in keys):
         return {}
-    return {n: keys for n, keys in sets.items() if keys or dialect != "spark"}
+    return sets
 
 
 def _origins(group: GroupIdNode) -> dict[str, Variable]:
@@ -88,19 +86,25 @@ def _of_sets(
             columns.append((column(origin[key.name].name), key.name))
         else:
             columns.append((cast(exp.Null(), type_, dialect), key.name))
-    columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
+    source = rendering.plain(group.source)
+    added = dialect == "spark" and not all(sets.values())
+    if added:
+        source = with_a_row(rendering, source)
+        columns.append(wanted(_lacking(used), len(used)))
+    columns += [aggregate_call(of_real_rows(a) if added else a, key, dialect) for key, a in node.aggregations.items()]
     if not node.aggregations and not all(group.groupingSets):
         columns.append(_ONE_ROW)
         numbers.append(column(_ONE_ROW[1]))
     each = [exp.Tuple(expressions=[column(key.name) for key in keys]) for keys in sets.values()]
     made = replace(
-        rendering.plain(group.source),
+        source,
         columns=tuple(columns),
         group=(exp.GroupingSets(expressions=each),),
         variables=output_variables(node),
     )
     below = exp.Subquery(this=select_of(made), alias=exp.TableAlias(this=name(rendering.alias())))
-    return exp.Select(expressions=numbers, from_=exp.From(this=below))
+    select = exp.Select(expressions=numbers, from_=exp.From(this=below))
+    return only_wanted(select) if added else select
 
 
 def _lacking(used: Sequence[Variable]) -> exp.Expr:

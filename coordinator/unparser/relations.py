@@ -15,6 +15,7 @@ from coordinator.unparser.block import Block, Part, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
+from coordinator.unparser.plan_forms import renamed
 from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated import RowsOf, Use, repeated_parts, unknown_rows
@@ -57,22 +58,28 @@ from shared.spi.handles import column_name, is_synthesized
 
 @dataclass(slots=True)
 class Relations:
-    """Renders one plan; counts the aliases it gives out. ``copies``: hints say which joins are REPLICATED."""
+    """Renders one plan; counts the aliases it gives out.
+
+    ``copies``: hints say which joins are REPLICATED. ``shares``: parts that occur several times are computed once.
+    """
 
     dialect: str
     scans: Scans
     copies: bool = False
     rows_of: RowsOf = unknown_rows
+    shares: bool = True
     aliases: int = 0
     decided: set[str] = field(default_factory=set)
     uses: Mapping[int, Use] = field(default_factory=dict)
     parts: dict[int, Part] = field(default_factory=dict)
+    within: int = 0
+    """Parts that are being rendered. Spark 4.1 mixes up columns of a part that another one reads: there it is none."""
 
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
-        if self.dialect == "duckdb":
-            self.uses = repeated_parts(node, self.rows_of)
-        return with_parts(self._root(node), self.parts.values())
+        if self.shares:
+            self.uses = repeated_parts(node, self.rows_of, filters=self.dialect == "spark")
+        return with_parts(self._root(node), self.parts.values(), self.dialect)
 
     def _root(self, node: OutputNode) -> exp.Expr:
         block = self.block(node.source)
@@ -114,7 +121,7 @@ class Relations:
     def block(self, node: PlanNode) -> Block:
         """The block of a node."""
         try:
-            use = self.uses.get(id(node))
+            use = None if self.within and self.dialect == "spark" else self.uses.get(id(node))
             return self._block(node) if use is None else self._part(use)
         except ProcessionError as error:
             place_refusal(error, node.sourceLocation)
@@ -163,7 +170,9 @@ class Relations:
     def _part(self, use: Use) -> Block:
         """What is computed once and read in several places."""
         if use.number not in self.parts:
+            self.within += 1
             block = self._block(use.computed)
+            self.within -= 1
             columns = tuple((column(v.name), f"c{n}") for v, n in use.made)
             query = select_of(replace(self.wrap(block, block.variables), columns=columns))
             self.parts[use.number] = Part(f"{self.scans.prefix}_part_{use.number}", query)
@@ -171,7 +180,9 @@ class Relations:
         part.readers += 1
         shown = tuple((column(f"c{n}"), v.name) for v, n in use.columns)
         variables = tuple(v for v, _ in use.columns)
-        return self.wrap(Block(exp.Table(this=name(part.name)), variables, columns=shown), variables)
+        names = {v.name: f"c{n}" for v, n in use.made}
+        asked = tuple(self._condition(renamed(term, RowExpression, names)) for term in use.where)
+        return self.wrap(Block(exp.Table(this=name(part.name)), variables, columns=shown, where=asked), variables)
 
     def tree(self, node: RowExpression) -> exp.Expr:
         return expression(node, self.dialect)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from coordinator.expressions.programs import VOLATILE
-from coordinator.unparser.merged_parts import merged, merged_all
-from shared.plan.expressions import Call, Variable
+from coordinator.unparser.merged_parts import Whole, merged, merged_all
+from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import (
     ENGINE,
     AggregationNode,
@@ -57,6 +57,8 @@ class Use:
     columns: tuple[tuple[Variable, int], ...]
     computed: PlanNode
     made: tuple[tuple[Variable, int], ...]
+    where: tuple[RowExpression, ...] = ()
+    """What this use asks of the rows, in the variables of ``made``."""
 
 
 RowsOf = Callable[[PlanNode], float | None]
@@ -67,12 +69,13 @@ def unknown_rows(_: PlanNode) -> float | None:
     return None
 
 
-def repeated_parts(root: OutputNode, rows_of: RowsOf = unknown_rows) -> Mapping[int, Use]:
+def repeated_parts(root: OutputNode, rows_of: RowsOf = unknown_rows, *, filters: bool = False) -> Mapping[int, Use]:
     """The uses of parts that occur several times, by the identity of the node; larger parts come first.
 
-    A plan that was made for several uses may have parts in common with others, so it is looked through as well.
+    ``filters``: parts that differ in a filter are computed at once too, for the rows of all. A plan that was made for
+    several uses may have parts in common with others, so it is looked through as well.
     """
-    found = _Found(rows_of)
+    found = _Found(rows_of, filters)
     plans: list[PlanNode] = [root]
     for _ in range(_PASSES):
         more = _look(plans, found)
@@ -85,6 +88,7 @@ def repeated_parts(root: OutputNode, rows_of: RowsOf = unknown_rows) -> Mapping[
 @dataclass(slots=True)
 class _Found:
     rows_of: RowsOf
+    filters: bool
     uses: dict[int, Use] = field(default_factory=dict)
     covered: set[int] = field(default_factory=set)
     """Nodes that nobody computes any more."""
@@ -101,7 +105,12 @@ def _look(plans: Sequence[PlanNode], found: _Found) -> list[PlanNode]:
                 continue
             if isinstance(node, _WORTH) or id(node) in joins:
                 alike.setdefault(shape, []).append(node)
-    groups = [group for several in alike.values() if len(several) > 1 for group in _groups(several)]
+    groups = [
+        group
+        for several in alike.values()
+        if len(several) > 1
+        for group in _groups(several, filters=found.filters and isinstance(several[0], _WORTH))
+    ]
     groups.sort(key=lambda group: -sum(1 for _ in walk(group.parts[0].node)))
     made = []
     for group in groups:
@@ -116,7 +125,7 @@ def _look(plans: Sequence[PlanNode], found: _Found) -> list[PlanNode]:
             found.covered.add(id(group.plan))
             made.append(group.plan)
         for part in left:
-            found.uses[id(part.node)] = Use(found.number, part.columns, computed, columns)
+            found.uses[id(part.node)] = Use(found.number, part.columns, computed, columns, part.where)
         found.number += 1
     return made
 
@@ -162,6 +171,7 @@ def _shapes(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
 class _Part:
     node: PlanNode
     columns: tuple[tuple[Variable, int], ...]
+    where: tuple[RowExpression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,32 +183,37 @@ class _Group:
     columns: tuple[tuple[Variable, int], ...] = ()
 
 
-def _groups(nodes: list[PlanNode]) -> Iterator[_Group]:
-    """Those among ``nodes`` that mean the same, but for their columns."""
+def _groups(nodes: list[PlanNode], *, filters: bool) -> Iterator[_Group]:
+    """Those among ``nodes`` that mean the same, but for their columns, and for one of their ``filters``."""
     classes = list(_same(nodes))
     if len(classes) > _MOST_COMPARED:
         yield from (_Group(tuple(each)) for each in classes if len(each) > 1)
         return
     while classes:
         first, *others = classes
-        alike = [first, *(other for other in others if merged(first[0].node, other[0].node) is not None)]
-        found = None if len(alike) == 1 else merged_all(each[0].node for each in alike)
+        pairs = [(other, merged(first[0].node, other[0].node, filters=filters)) for other in others]
+        alike = [first, *(other for other, pair in pairs if pair is not None)]
+        found = None if len(alike) == 1 else merged_all((each[0].node for each in alike), filters=filters)
+        if found is None and filters:
+            alike = [first, *(other for other, pair in pairs if pair is not None and not pair.apart.mine)]
+            found = None if len(alike) == 1 else merged_all(each[0].node for each in alike)
         if found is None:
             alike = [first]
             if len(first) > 1:
                 yield _Group(tuple(first))
         else:
-            yield _together(alike, *found)
+            yield _together(alike, found)
         classes = [other for other in classes if all(other is not one for one in alike)]
 
 
-def _together(classes: list[list[_Part]], plan: PlanNode, known: list[dict[str, Variable]]) -> _Group:
+def _together(classes: list[list[_Part]], whole: Whole) -> _Group:
+    plan = whole.plan
     numbers = {variable.name: number for number, variable in enumerate(output_variables(plan))}
     parts = []
-    for several, names in zip(classes, known, strict=True):
+    for several, names, asked in zip(classes, whole.known, whole.apart, strict=True):
         # Parts of a class are alike by numbers, which stand for variables of its first.
         places = {number: numbers[names[variable.name].name] for variable, number in several[0].columns}
-        parts += [_Part(part.node, tuple((variable, places[n]) for variable, n in part.columns)) for part in several]
+        parts += [_Part(p.node, tuple((variable, places[n]) for variable, n in p.columns), asked) for p in several]
     return _Group(tuple(parts), plan, tuple((v, numbers[v.name]) for v in output_variables(plan)))
 
 

@@ -14,10 +14,11 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
-from coordinator.unparser import unparse, work_of, work_on_spark
+from coordinator.unparser import unparse_for_spark, work_of, work_on_spark
 from coordinator.unparser.approximations import estimating_as
 from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.plan_for_spark import put_by
+from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.validation.worker import pickled
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally
@@ -45,9 +46,14 @@ def _lake(scan: TableScanNode) -> Relation:
 
 def _text(plan: OutputNode) -> str:
     try:
-        return _named(unparse(with_zones_as_text(plan), "spark", _lake))
+        return _named(_unshared(with_zones_as_text(plan), _lake))
     except ProcessionError:
         return ""
+
+
+def _unshared(plan: OutputNode, relation_of: RelationOf) -> str:
+    """Each part as often as it is used: of parts for several uses no relations are kept."""
+    return unparse_for_spark(plan.source, plan.outputVariables, relation_of)[0]
 
 
 def _named(sql: str) -> str:
@@ -73,7 +79,7 @@ def test_the_queries_of_tpch(statements: dict[str, str], catalogs: Any, tpch_ses
         relation_of = catalogs.connector("tpch").relation
         work = work_on_spark(put_by(plan, relation_of))
         assert work is not None
-        assert work.sql == unparse(plan, "spark", relation_of)
+        assert work.sql == _unshared(plan, relation_of)
 
 
 def test_the_session_is_that_of_planning(rule_cases: RuleCases) -> None:
@@ -146,7 +152,7 @@ def test_spark_runs_what_the_embedded_engine_gave_up(
     found = executor.execute(PlannedStatement("SELECT", (Column("n", "bigint"),), work), FakeExecution())
     if there and not rows and code is ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT:
         assert [batch.to_pydict() for batch in found] == [{"n": [42]}]
-        assert spark.asked == [unparse(plan, "spark", _lake)]
+        assert spark.asked == [_unshared(plan, _lake)]
     else:
         with pytest.raises(ProcessionError, match="too much") as failed:
             list(found)
