@@ -10,7 +10,7 @@ from sqlglot import exp
 from coordinator.unparser.aggregates import aggregate_call
 from coordinator.unparser.block import Block, Rendering, select_of
 from coordinator.unparser.compared_maps import compared, holds_map
-from coordinator.unparser.empty_set import of_real_rows, only_wanted, wanted, with_a_row
+from coordinator.unparser.empty_set import is_costly, of_real_rows, only_wanted, wanted, with_a_row
 from coordinator.unparser.trees import call, cast, column, name, number
 from shared.plan.expressions import Variable
 from shared.plan.nodes import AggregationNode, ExchangeNode, GroupIdNode
@@ -45,15 +45,18 @@ def _key(variable: Variable) -> exp.Expr:
 def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNode) -> Block:
     """The source is read once for all sets that an engine's own GROUPING SETS tell apart, once for each other one."""
     numbered = list(enumerate(group.groupingSets))
-    together = _together(group)
+    together = _together(rendering.dialect, group)
     alone = numbered if len(together) < 2 else [(n, keys) for n, keys in numbered if n not in together]
     selects = [] if len(together) < 2 else [_of_sets(rendering, node, group, together)]
     selects += [_of_one_set(rendering, node, group, n, keys) for n, keys in alone]
     return _union_of(rendering, selects, output_variables(node))
 
 
-def _together(group: GroupIdNode) -> dict[int, tuple[Variable, ...]]:
-    """Sets by number, of which no two are equal and none has a key that is compared in another form."""
+def _together(dialect: str, group: GroupIdNode) -> dict[int, tuple[Variable, ...]]:
+    """Sets by number, of which no two are equal and none has a key that is compared in another form.
+
+    On Spark the empty one is among them where the source costs more than a row for each of its rows.
+    """
     origin = _origins(group)
     sets = {n: tuple(origin[k.name] for k in keys) for n, keys in enumerate(group.groupingSets)}
     columns = {k.name: origin[k.name].name for keys in group.groupingSets for k in keys}
@@ -61,7 +64,7 @@ def _together(group: GroupIdNode) -> dict[int, tuple[Variable, ...]]:
         return {}
     if len(columns) > _MOST_KEYS or any(holds_map(parse_type(key.type)) for keys in sets.values() for key in keys):
         return {}
-    return sets
+    return sets if dialect != "spark" or is_costly(group.source) else {n: keys for n, keys in sets.items() if keys}
 
 
 def _origins(group: GroupIdNode) -> dict[str, Variable]:

@@ -78,7 +78,9 @@ class Relations:
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
         if self.shares:
-            self.uses = repeated_parts(node, self.rows_of, filters=self.dialect == "spark")
+            spark = self.dialect == "spark"
+            uses = repeated_parts(node, self.rows_of, filters=spark)
+            self.uses = {place: use for place, use in uses.items() if not spark or _makes_few(use.computed)}
         return with_parts(self._root(node), self.parts.values(), self.dialect)
 
     def _root(self, node: OutputNode) -> exp.Expr:
@@ -302,6 +304,11 @@ class Relations:
         chance = call("random" if self.dialect == "duckdb" else "rand")
         ratio = cast(text(repr(node.sampleRatio)), parse_type("double"), self.dialect)
         return replace(source, where=(*source.where, binary(exp.LT, chance, ratio)))
+
+
+def _makes_few(part: PlanNode) -> bool:
+    """Whether a part is worth an exchange on Spark: a row that a scan alone finds is not (TPC-DS q58)."""
+    return any(isinstance(node, AggregationNode | TopNNode | TopNRowNumberNode) for node in walk(part))
 
 
 _METADATA_COLUMNS = {"$path": "_file", "$deleted": "_deleted"}

@@ -177,6 +177,14 @@ def test_what_spark_filters_after_it_was_computed_once(
     assert rows == sorted(map(plain, expected))
 
 
+def test_a_row_that_a_scan_finds(run: Run) -> None:
+    """Spark would need an exchange for it."""
+    one = "(SELECT o_custkey FROM orders WHERE o_orderkey = 7)"
+    sql, _, spark = run(f"SELECT count(*) FROM orders WHERE o_custkey = {one} OR o_shippriority = {one}")
+    assert sql.count("AS MATERIALIZED") == 1
+    assert KEPT not in spark
+
+
 def test_the_text_for_spark(catalogs: Any, tpch_session: Any) -> None:
     """A column of chance, which nobody reads, keeps Spark from writing the part into each of its uses."""
     text = SUMS + "SELECT a.k FROM sums a JOIN sums b ON a.s = b.k"
