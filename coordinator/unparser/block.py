@@ -66,6 +66,8 @@ class Rendering(Protocol):
 
     def wrap(self, block: Block, variables: tuple[Variable, ...]) -> Block: ...
 
+    def part(self, query: exp.Expr) -> Part: ...
+
     def tree(self, node: RowExpression) -> exp.Expr: ...
 
 
@@ -93,6 +95,12 @@ def select_of(block: Block) -> exp.Expr:
     if block.offset:
         select.set("offset", exp.Offset(expression=number(block.offset)))
     return select
+
+
+def read(part: Part) -> exp.Table:
+    """The part as a table, in one more place."""
+    part.readers += 1
+    return exp.Table(this=name(part.name))
 
 
 def with_parts(select: exp.Expr, parts: Iterable[Part], dialect: str) -> exp.Expr:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from coordinator.unparser.aggregates import aggregate_call
-from coordinator.unparser.block import Block, Rendering, select_of
+from coordinator.unparser.block import Block, Part, Rendering, read, select_of
 from coordinator.unparser.compared_maps import compared, holds_map
 from coordinator.unparser.empty_set import is_costly, of_real_rows, only_wanted, wanted, with_a_row
 from coordinator.unparser.trees import call, cast, column, name, number
@@ -21,6 +21,9 @@ _ONE_ROW = (call("count", exp.Star()), "procession_rows")
 """Makes a SELECT without keys and without aggregates one row, which nobody reads."""
 _MOST_KEYS = 60
 """Of one SELECT with GROUPING SETS: each has a bit of a bigint."""
+_MOST_SETS, _SETS_A_STEP = 256, 64
+"""DuckDB may hold two megabytes for each set, however few the rows: beyond the first number, so many at a time."""
+_WAITS = "procession_waits"
 
 
 def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
@@ -47,7 +50,12 @@ def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNo
     numbered = list(enumerate(group.groupingSets))
     together = _together(rendering.dialect, group)
     alone = numbered if len(together) < 2 else [(n, keys) for n, keys in numbered if n not in together]
-    selects = [] if len(together) < 2 else [_of_sets(rendering, node, group, together)]
+    if len(together) < 2:
+        selects = []
+    elif len(together) <= _MOST_SETS or rendering.dialect != "duckdb":
+        selects = [_of_sets(rendering, node, group, together, rendering.plain(group.source))]
+    else:
+        selects = _in_steps(rendering, node, group, together)
     selects += [_of_one_set(rendering, node, group, n, keys) for n, keys in alone]
     return _union_of(rendering, selects, output_variables(node))
 
@@ -71,8 +79,39 @@ def _origins(group: GroupIdNode) -> dict[str, Variable]:
     return {k.partition("<")[0]: v for k, v in group.groupingColumns.items()}
 
 
-def _of_sets(
+def _in_steps(
     rendering: Rendering, node: AggregationNode, group: GroupIdNode, sets: Mapping[int, tuple[Variable, ...]]
+) -> list[exp.Expr]:
+    """SELECTs of some sets each, over one source that is computed once. Each waits for the one before it.
+
+    DuckDB would begin with all of them at once. It does not before it has counted the rows of the one before.
+    """
+    variables = output_variables(group.source)
+    source = rendering.part(select_of(rendering.block(group.source)))
+    numbered, steps = list(sets.items()), list[Part]()
+    for first in range(0, len(numbered), _SETS_A_STEP):
+        table, waits = read(source), exp.GTE(this=column(_WAITS), expression=number(0))
+        if steps:
+            table.set("joins", [exp.Join(this=_counted(steps[-1]), kind="CROSS")])
+        some = dict(numbered[first : first + _SETS_A_STEP])
+        block = Block(table, variables, where=(waits,) if steps else ())
+        steps.append(rendering.part(_of_sets(rendering, node, group, some, block)))
+    shown = [column(variable.name) for variable in output_variables(node)]
+    return [exp.Select(expressions=[*shown], from_=exp.From(this=read(step))) for step in steps]
+
+
+def _counted(step: Part) -> exp.Expr:
+    rows = exp.Alias(this=call("count", exp.Star()), alias=name(_WAITS))
+    counted = exp.Select(expressions=[rows], from_=exp.From(this=read(step)))
+    return exp.Subquery(this=counted, alias=exp.TableAlias(this=name("before")))
+
+
+def _of_sets(
+    rendering: Rendering,
+    node: AggregationNode,
+    group: GroupIdNode,
+    sets: Mapping[int, tuple[Variable, ...]],
+    source: Block,
 ) -> exp.Expr:
     """One SELECT with GROUPING SETS, and one above that numbers them: DuckDB binds ``grouping`` anew in each branch."""
     origin, dialect = _origins(group), rendering.dialect
@@ -89,7 +128,6 @@ def _of_sets(
             columns.append((column(origin[key.name].name), key.name))
         else:
             columns.append((cast(exp.Null(), type_, dialect), key.name))
-    source = rendering.plain(group.source)
     added = dialect == "spark" and not all(sets.values())
     if added:
         source = with_a_row(rendering, source)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from coordinator.expressions.builders import conjuncts, typed
 from coordinator.unparser import grouping, joins, marks, windows
 from coordinator.unparser.above_numbers import with_nan
-from coordinator.unparser.block import Block, Part, select_of, with_parts
+from coordinator.unparser.block import Block, Part, read, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
@@ -72,6 +72,7 @@ class Relations:
     decided: set[str] = field(default_factory=set)
     uses: Mapping[int, Use] = field(default_factory=dict)
     parts: dict[int, Part] = field(default_factory=dict)
+    """By the number of their use; those that a single node asks for have numbers below zero."""
     within: int = 0
     """Parts that are being rendered. Spark 4.1 mixes up columns of a part that another one reads: there it is none."""
 
@@ -179,12 +180,17 @@ class Relations:
             query = select_of(replace(self.wrap(block, block.variables), columns=columns))
             self.parts[use.number] = Part(f"{self.scans.prefix}_part_{use.number}", query)
         part = self.parts[use.number]
-        part.readers += 1
         shown = tuple((column(f"c{n}"), v.name) for v, n in use.columns)
         variables = tuple(v for v, _ in use.columns)
         names = {v.name: f"c{n}" for v, n in use.made}
         asked = tuple(self._condition(renamed(term, RowExpression, names)) for term in use.where)
-        return self.wrap(Block(exp.Table(this=name(part.name)), variables, columns=shown, where=asked), variables)
+        return self.wrap(Block(read(part), variables, columns=shown, where=asked), variables)
+
+    def part(self, query: exp.Expr) -> Part:
+        """A query that one node reads in several places."""
+        number_ = -1 - len(self.parts)
+        self.parts[number_] = Part(f"{self.scans.prefix}_step_{-number_}", query)
+        return self.parts[number_]
 
     def tree(self, node: RowExpression) -> exp.Expr:
         return expression(node, self.dialect)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.e2e.service import Service
+from tests.tiers import some
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -55,12 +56,13 @@ def test_rows(name: str, queries: Service, table: str) -> None:
         assert sorted(map(str, found)) == wanted, engine
 
 
-def test_a_cube_of_ten_keys(queries: Service) -> None:
-    """1,024 sets: what tells them apart must not be bound once for each."""
-    keys = ", ".join(f"k{i}" for i in range(10))
-    rows = ", ".join(f"({', '.join(str(i + n) for i in range(10))})" for n in (0, 1))
+@pytest.mark.parametrize("count", some([10], [11], "the cube of ten keys, of 1,024 sets"))
+def test_a_cube_of_many_keys(queries: Service, count: int) -> None:
+    """What tells 1,024 sets apart must not be bound once for each, and 2,048 at once need 4 GB of memory."""
+    keys = ", ".join(f"k{i}" for i in range(count))
+    rows = ", ".join(f"({', '.join(str(i + n) for i in range(count))})" for n in (0, 1))
     cube = f"SELECT {keys}, grouping({keys}) AS g FROM (VALUES {rows}) AS t ({keys}) GROUP BY CUBE ({keys})"
-    assert queries.execute(f"SELECT count(*), count(DISTINCT g) FROM ({cube})") == [[2 * 1023 + 1, 1024]]
+    assert queries.execute(f"SELECT count(*), count(DISTINCT g) FROM ({cube})") == [[2 ** (count + 1) - 1, 2**count]]
 
 
 def test_the_source_is_read_once(queries: Service, table: str) -> None:
