@@ -93,6 +93,14 @@ def _approx_distinct(value: exp.Expr, error: exp.Expr | None = None) -> exp.Expr
     return call("approx_count_distinct", value, exp.Var(this=f"{float(literal_of(error))!r}D"))
 
 
+def _count_if(condition: exp.Expr) -> exp.Expr:
+    """DuckDB's own is NULL where no condition is true or false."""
+    false = exp.Boolean(this=False)
+    if isinstance(condition, exp.Distinct):
+        return call("count", exp.Distinct(expressions=[call("nullif", *condition.expressions, false)]))
+    return call("count", call("nullif", condition, false))
+
+
 def _finite(function: str, dialect: str) -> Template:
     """NULL where the function is undefined, as in Presto; the engines say NaN."""
     if dialect == "duckdb":
@@ -105,7 +113,7 @@ _COLLECTED = ("checksum", "map_agg", "histogram", "approx_percentile", "approx_d
 AGGREGATES: dict[str, dict[str, Template]] = {
     "duckdb": {
         **{n: n for n in _AGGREGATES_BOTH if n not in _COLLECTED},
-        "arbitrary": "any_value",
+        "arbitrary": "any_value", "count_if": _count_if,
         "every": "bool_and", "array_agg": "list", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         **_BOTH_BUILT,
         # Those without the ending pass over rows whose value is NULL.

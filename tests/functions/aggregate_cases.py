@@ -10,7 +10,7 @@ ROWS = "VALUES ('a', 1, 1.0e0, true, MAP(ARRAY['p'], ARRAY[1])), ('a', 3, 2.0e0,
 
 AGGREGATES: tuple[tuple[str, Any], ...] = (
     ("max_data_size_for_stats(k)", 1), ("sum_data_size_for_stats(k)", 3), ("count(*)", 4), ("count(v)", 3), ("count(DISTINCT k)", 2), ("sum(v)", 6), ("avg(v)", 2.0), ("min(v)", 1), ("max(k)", "b"), ("max(v, 2)", [3, 2]), ("min(v, 2)", [1, 2]),
-    ("max_by(k, v)", "a"), ("min_by(k, v)", "a"), ("max_by(k, v, 2)", ["a", "b"]), ("min_by(v, x, 2)", [None, 1]), ("bool_and(b)", False), ("bool_or(b)", True), ("every(b)", False), ("count_if(b)", 2),
+    ("max_by(k, v)", "a"), ("min_by(k, v)", "a"), ("max_by(k, v, 2)", ["a", "b"]), ("min_by(v, x, 2)", [None, 1]), ("bool_and(b)", False), ("bool_or(b)", True), ("every(b)", False), ("count_if(b)", 2), ("count_if(b) FILTER (WHERE b IS NULL)", 0), ("count_if(DISTINCT b)", 1),
     ("arbitrary(k) IS NOT NULL", True), ("any_value(k) IS NOT NULL", True), ("array_agg(v ORDER BY v)", [1, 2, 3, None]), ("array_agg(DISTINCT k ORDER BY k)", ["a", "b", None]), ("array_sort(set_agg(k))", ["a", "b", None]), ("array_sort(set_union(map_keys(m)))", ["p", "q", "r"]),
     ("map_agg(k, v) FILTER (WHERE v > 1)", {"a": 3, "b": 2}), ("multimap_agg(k, v ORDER BY v)", {"a": [1, 3], "b": [2]}), ("map_union_sum(m)", {"p": 3, "q": 5, "r": 7}), ("cardinality(map_union(m))", 3), ("histogram(k)", {"a": 2, "b": 1}),
     ("reduce_agg(v, 0, (s, i) -> s + i, (s, r) -> s + r)", 6), ("reduce_agg(k, '', (s, i) -> s || i, (s, r) -> s || r) FILTER (WHERE v = 2)", "b"), ("approx_most_frequent(2, k, 10)", {"a": 2, "b": 1}), ("approx_distinct(v)", 3), ("approx_distinct(v, 0.023e0)", 3),
@@ -30,6 +30,7 @@ AGGREGATES: tuple[tuple[str, Any], ...] = (
 )  # fmt: skip
 
 EMPTY: tuple[tuple[str, Any], ...] = (
+    ("count_if(b)", 0), ("count_if(b) FILTER (WHERE b)", 0),
     ("count(*)", 0), ("sum(v)", None), ("array_agg(v)", None), ("map_agg(k, v)", None), ("histogram(k)", None), ("reduce_agg(v, 0, (s, i) -> s + i, (s, r) -> s + r)", None), ("approx_percentile(v, 0.5e0)", None), ("entropy(v)", 0.0), ("approx_distinct(v)", 0), ("checksum(v)", None), ("max(v, 2)", None), ("approx_set(v)", None),
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ QUERIES = {
     "sets of sets": "SELECT a, sum(s), grouping(a) FROM (SELECT a, b, sum(y) AS s FROM {t} GROUP BY CUBE (a, b)) "
     "GROUP BY ROLLUP (a) HAVING sum(s) > 10",
     "over groups": "SELECT a, b, count(*), sum(s), min(b), avg(CAST(s AS DOUBLE)), count(DISTINCT c), count(c), "
-    "bool_or(s > 900), max(s) FILTER (WHERE c > 1), count_if(a > 2), grouping(a, b) "
+    "bool_or(s > 900), max(s) FILTER (WHERE c > 1), count(CASE WHEN a > 2 THEN 1 END), grouping(a, b) "
     "FROM (SELECT a, b, c, sum(y) AS s FROM {t} GROUP BY a, b, c) GROUP BY CUBE (a, b)",
     "over no groups": "SELECT a, b, count(*), sum(s), count(DISTINCT b), count(DISTINCT s), bool_or(s > 900) FROM "
     "(SELECT a, b, sum(y) AS s FROM {t} WHERE y < 0 GROUP BY a, b) GROUP BY ROLLUP (a, b)",
