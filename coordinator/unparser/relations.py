@@ -80,7 +80,8 @@ class Relations:
         """The whole statement; result columns come in the order of the output variables."""
         if self.shares:
             spark = self.dialect == "spark"
-            uses = repeated_parts(node, self.rows_of, filters=spark)
+            # Joins are no parts on Spark, where their rows would cross one exchange more.
+            uses = repeated_parts(node, unknown_rows if spark else self.rows_of, filters=spark)
             self.uses = {place: use for place, use in uses.items() if not spark or _makes_few(use.computed)}
         return with_parts(self._root(node), self.parts.values(), self.dialect)
 
