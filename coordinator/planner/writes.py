@@ -24,6 +24,7 @@ from coordinator.planner.object_names import (
     written_name,
 )
 from coordinator.planner.properties import evaluate_properties
+from coordinator.planner.query import known_rows
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.sql.ddl_statements import CreateTableAs
@@ -56,6 +57,9 @@ class PlannedWrite:
     tables: tuple[TableMetadata, ...]
     update_type: str
     change: object | None = None
+    table_rows: Mapping[str, int] | None = None
+    distinct_values: Mapping[str, float] | None = None
+    """As of a query. Of row changes nothing is told: their joins stay as they are for the engine."""
     notes: tuple[str, ...] = ()
     """What is told of materialized views."""
     merged: Mapping[str, Part] | None = None
@@ -76,7 +80,13 @@ def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> Plan
     root = writer(planner, source, columns, visible)
     target = name.catalog, table.schema, written_name(name, table)
     write = TableWrite(*target, "INSERT", "", "", table.snapshot_id, location=table.location)
-    return PlannedWrite(root, write, tuple(planner.scans.values()), "INSERT")
+    return _of_query(planner, root, write, "INSERT")
+
+
+def _of_query(planner: QueryPlanner, root: OutputNode, write: TableWrite, update_type: str) -> PlannedWrite:
+    rows, distinct = known_rows(planner.scans), planner.distinct_values
+    tables = tuple(planner.scans.values())
+    return PlannedWrite(root, write, tables, update_type, table_rows=rows, distinct_values=distinct)
 
 
 def _insert_columns(statement: Insert, table: TableMetadata) -> list[ColumnMetadata]:
@@ -218,7 +228,7 @@ def plan_create_table_as(
         read = (*planner.scans.values(), *planner.findings.stood_for)
         reads = any((table.catalog, table.schema, table.name) == own for table in read)
         write = replace(write, snapshot_id=found.snapshot_id, location=found.location, reads_target=reads)
-    return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
+    return _of_query(planner, root, write, "CREATE TABLE")
 
 
 def _replacing(creation: TableCreation, name: ObjectName, found: TableMetadata) -> TableCreation:

@@ -180,7 +180,7 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     steps.view_notes += planned.notes
     if planned.warning is not None:
         steps.warn(planned.warning)
-    logical, subplan = steps.finish(planned.root)
+    logical, subplan = steps.finish(planned.root, planned.table_rows, planned.distinct_values)
     assert isinstance(logical, OutputNode)
     steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)
     limits = limits_of_writes(engine_limits(steps.session))

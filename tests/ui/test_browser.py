@@ -110,7 +110,8 @@ def test_the_editor(browser, service):
         assert page.input_value("#sql") == "SELECT id FROM shown GROUP BY"
         page.fill("#sql", "SELECT id FROM shown WH")
         page.locator("#suggestions").get_by_text("WHERE").wait_for()
-        assert page.locator("#suggestions button").count() == 1, "WHEN cannot stand there"
+        # Other tests may have made schemas and tables whose names begin so.
+        assert "WHEN" not in page.locator("#suggestions button").all_inner_texts()
         page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
         page.press("#sql", "Control+Enter")
         assert page.locator("#problem mark").inner_text() == "nowhere"

@@ -62,10 +62,15 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
     root = inherit_locations(output)
     assert isinstance(root, OutputNode)
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
-    known = {scan: table.row_count for scan, table in planner.scans.items() if table.row_count is not None}
+    rows = known_rows(planner.scans)
     return QueryPlan(
-        columns, root, tuple(planner.scans.values()), known, planner.distinct_values, tuple(planner.findings.notes)
+        columns, root, tuple(planner.scans.values()), rows, planner.distinct_values, tuple(planner.findings.notes)
     )
+
+
+def known_rows(scans: Mapping[str, TableMetadata]) -> dict[str, int]:
+    """Of tables whose rows are known, how many there are, by the id of a scan."""
+    return {scan: table.row_count for scan, table in scans.items() if table.row_count is not None}
 
 
 def _too_wide(variables: tuple[Variable, ...]) -> str | None:
