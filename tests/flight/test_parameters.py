@@ -84,15 +84,15 @@ def test_a_batch_that_lies_about_its_buffers_is_refused():
 @pytest.mark.parametrize(
     "column",
     [
-        pa.nulls(1 << 30),
-        _nulls_in_an_array(),
-        pa.DictionaryArray.from_arrays(pa.array([0] * 9), pa.array(["x" * 1000])),
-        pa.array(["x" * 6_000, "x" * 6_000]),
-        pa.StructArray.from_arrays([_nulls_in_an_array()], ["a"]),
-        _deep(30),
+        lambda: pa.nulls(1 << 30),
+        _nulls_in_an_array,
+        lambda: pa.DictionaryArray.from_arrays(pa.array([0] * 9), pa.array(["x" * 1000])),
+        lambda: pa.array(["x" * 6_000, "x" * 6_000]),
+        lambda: pa.StructArray.from_arrays([_nulls_in_an_array()], ["a"]),
+        lambda: _deep(30),
     ],
     ids=["nulls", "nulls in an array", "a dictionary", "long texts", "nulls in a row", "many levels"],
 )
 def test_a_few_bytes_do_not_become_many(column):
     with pytest.raises(CallError):
-        rows(pa.RecordBatch.from_arrays([column], names=["p"]))
+        rows(pa.RecordBatch.from_arrays([column()], names=["p"]))

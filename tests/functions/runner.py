@@ -20,6 +20,7 @@ from shared.plan.types import parse_type
 from shared.spi.session import Session
 
 Run = Callable[[str], Iterable[pa.RecordBatch]]
+_COLUMNS_AT_ONCE = 8
 _AT_ONCE = 40
 
 
@@ -50,13 +51,22 @@ def answers(expressions: Sequence[str], dialect: str, run: Run, source: str = ""
 
 
 def columns(expressions: Sequence[str], dialect: str, run: Run, source: str) -> Iterator[Any]:
-    """All cells of each expression, in order with NULLs last."""
-    for expression in expressions:
-        rows = answer(f"SELECT {expression} AS c {source}", dialect, run)
+    """All cells of each expression, in order with NULLs last; those of a statement that fails are asked one by one."""
+    for start in range(0, len(expressions), _COLUMNS_AT_ONCE):
+        part = expressions[start : start + _COLUMNS_AT_ONCE]
+        asked = ", ".join(f"{e} AS c{i}" for i, e in enumerate(part))
+        rows = answer(f"SELECT {asked} {source}", dialect, run)
         if isinstance(rows, tuple):
-            yield rows
+            singles = [answer(f"SELECT {expression} AS c {source}", dialect, run) for expression in part]
+            yield from (
+                single if isinstance(single, tuple) else _sorted(row[0] for row in single) for single in singles
+            )
         else:
-            yield sorted((row[0] for row in rows), key=lambda cell: (cell is None, cell or 0))
+            yield from (_sorted(row[i] for row in rows) for i in range(len(part)))
+
+
+def _sorted(cells: Iterable[Any]) -> list[Any]:
+    return sorted(cells, key=lambda cell: (cell is None, cell or 0))
 
 
 def same(actual: Any, expected: Any) -> bool:

@@ -61,7 +61,7 @@ CALLS = [
     ("parse_duration", "1" * LONG + "d"),
     ("parse_presto_data_size", "1" * LONG + "kB"),
     ("uniqueness_distribution", KHYPERLOGLOG, 1 << 62),
-    ("sketch_kll_quantile", zlib.compress(b'{"pairs":[' + b"0," * (20 << 20) + b"0]}"), 0.5),
+    ("sketch_kll_quantile", zlib.compress(b'{"pairs":[' + b"0," * (20 << 20) + b"0]}", 1), 0.5),
     ("inverse_poisson_cdf", 1e308, 0.5),
     ("inverse_chi_squared_cdf", 1e-308, 0.5),
 ]  # fmt: skip
