@@ -1,26 +1,31 @@
 """Two plans that are alike but for one filter: computed for the rows of both, and each use filters its own again.
 
 That gives the rows of each where what the filters ask for passes unchanged through all that is above them: through
-joins that keep or drop rows, and through groups of which it is a key.
+joins that keep or drop rows, and through groups of which it is a key. What only one of them computes is computed of the
+rows of the other as well, and so must not fail for any row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from coordinator.expressions.builders import conjunction, conjuncts, disjunction, typed
+from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction, typed
+from coordinator.expressions.failing import may_fail
 from coordinator.unparser.plan_forms import NotAlikeError, form, name_of, renamed
-from shared.plan.expressions import RowExpression, Variable
-from shared.plan.nodes import AggregationNode, JoinNode, TableScanNode
+from shared.plan.expressions import RowExpression, StaticFunctionHandle, Variable
+from shared.plan.nodes import Aggregation, AggregationNode, JoinNode, TableScanNode
 from shared.plan.traversal import free_variables
 
 _SAME_IF_EQUAL = ("boolean", "tinyint", "smallint", "integer", "bigint", "date", "varchar", "decimal")
 """Types whose equal values are one value: a group of 0.0 may have -0.0 for others to see."""
 
 _DOMAINS, _PARTITIONS, _COLUMNS = "domainPredicate", "partitionColumnPredicate", "predicateColumns"
+_NEVER_FAIL = ("count", "min", "max", "bool_and", "bool_or")
+_OF_FLOATING = ("sum", "avg")
+"""Aggregates that have a value for all rows, the second ones of floating point alone: other sums may overflow."""
 
 
 class Apart(NamedTuple):
@@ -71,6 +76,26 @@ def unless_apart(apart: Apart) -> None:
     """Raises NotAlikeError where a node above would give other rows."""
     if apart.mine:
         raise NotAlikeError
+
+
+def unless_one_fails(apart: Apart, *sides: Iterable[RowExpression | Aggregation]) -> None:
+    """Raises NotAlikeError where something that only one side computes could fail for rows of the other side."""
+    if not apart.mine:
+        return
+    first, second = ({form(each): each for each in side} for side in sides)
+    for key in first.keys() ^ second.keys():
+        alone = first[key] if key in first else second[key]
+        if _aggregate_may_fail(alone) if isinstance(alone, Aggregation) else may_fail(alone):
+            raise NotAlikeError
+
+
+def _aggregate_may_fail(aggregation: Aggregation) -> bool:
+    handle, arguments = aggregation.call.functionHandle, aggregation.call.arguments
+    if not isinstance(handle, StaticFunctionHandle) or any(map(may_fail, arguments)):
+        return True
+    function = handle.signature.name.removeprefix(NAMESPACE)
+    floating = all(typed(argument).base in ("double", "real") for argument in arguments)
+    return function not in _NEVER_FAIL and not (function in _OF_FLOATING and floating)
 
 
 def above_projection(apart: Apart, assigned: dict[str, RowExpression]) -> Apart:

@@ -19,6 +19,7 @@ from coordinator.unparser.filtered_apart import (
     above_projection,
     split,
     unless_apart,
+    unless_one_fails,
     with_common_domains,
 )
 from coordinator.unparser.plan_forms import NotAlikeError, check_same, form, name_of, plain, renamed
@@ -104,7 +105,9 @@ def _projects(first: PlanNode, second: PlanNode) -> Merged:
     sides = [node.source if isinstance(node, ProjectNode) else node for node in (first, second)]
     source = _merged(*sides)
     mine, others = _assigned(first), _assigned(second)
-    both, names = _together(mine, {key: renamed(e, RowExpression, source.names) for key, e in others.items()})
+    others = {key: renamed(e, RowExpression, source.names) for key, e in others.items()}
+    unless_one_fails(source.apart, mine.values(), others.values())
+    both, names = _together(mine, others)
     apart = above_projection(source.apart, both)
     project = first if isinstance(first, ProjectNode) else second
     assert isinstance(project, ProjectNode)
@@ -133,6 +136,7 @@ def _aggregations(first: AggregationNode, second: AggregationNode) -> Merged:
     source = _merged(first.source, second.source)
     check_same(_but_aggregates(first), _but_aggregates(second), source.names)
     others = {key: renamed(one, Aggregation, source.names) for key, one in second.aggregations.items()}
+    unless_one_fails(source.apart, first.aggregations.values(), others.values())
     both, names = _together(first.aggregations, others)
     keys = {key.name: source.names[key.name] for key in second.groupingSets.groupingKeys}
     apart = above_groups(first, source.apart)

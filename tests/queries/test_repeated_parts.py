@@ -55,6 +55,21 @@ def test_rows(name: str, queries: Service, oracle: duckdb.DuckDBPyConnection) ->
         assert counted(found) == wanted, engine
 
 
+@pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
+def test_what_one_use_computes_fails_for_no_row_of_another(
+    queries: Service, oracle: duckdb.DuckDBPyConnection, engine: str
+) -> None:
+    text = (
+        "WITH t AS (SELECT o_custkey k, max(1000 % {}) d, count(*) n FROM orders GROUP BY 1) "
+        "SELECT a.d, b.n FROM t a, t b WHERE a.k = 8 AND b.k = 7"
+    )
+    session = {"engine": engine}
+    asked = text.format("(o_custkey - 7)")
+    found = queries.execute(asked, catalog="iceberg", schema="tpch", session_properties=session)
+    assert len(found) == 1
+    assert counted(found) == counted(oracle.execute(text.format("nullif(o_custkey - 7, 0)")).fetchall())
+
+
 def explained(queries: Service, text: str) -> str:
     """What Spark measured, with its operators."""
     session = {"engine": "SPARK"}

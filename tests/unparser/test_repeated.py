@@ -47,12 +47,18 @@ TEXTS = {
     "SELECT x.n, y.n FROM (SELECT count(*) n FROM orders) x, (SELECT count(o_comment) n FROM orders) y": 1,
 }
 KEPT = "RAND() AS `procession_kept`"
+FAILS = ", fails AS (SELECT o_custkey k, max(1000 % (o_orderkey - 7)) d, count(*) n FROM orders GROUP BY o_custkey) "
 FILTERED = {
     # Each use has its own rows once filters are where they belong: DuckDB computes them apart, Spark at once.
     "SELECT a.s, b.s FROM sums a, sums b WHERE a.k = 1 AND b.k = 2": 1,
     "SELECT a.s, b.n, c.c FROM sums a, sums b, sums c WHERE a.k = 1 AND b.k < 4 AND c.k IN (2, 4) AND a.n = c.n": 1,
     f"SELECT x.m, y.m FROM (SELECT c_nationkey k, max(o_totalprice) m FROM {BOTH} WHERE c_nationkey = 3 GROUP BY 1) x, "
     f"(SELECT c_nationkey k, max(c_name) m FROM {BOTH} WHERE c_nationkey = 4 GROUP BY 1) y": 1,
+    # What one use alone computes could fail for the rows of the other; what both compute fails for neither's own.
+    "SELECT a.d, b.n FROM fails a, fails b WHERE a.k = 1 AND b.k = 2": 0,
+    "SELECT a.d, b.d, b.n FROM fails a, fails b WHERE a.k = 1 AND b.k = 2": 1,
+    "SELECT a.m, b.n FROM (SELECT o_custkey k, sum(o_orderkey) m FROM orders WHERE o_custkey = 1 GROUP BY 1) a, "
+    "(SELECT o_custkey k, count(*) n FROM orders WHERE o_custkey = 2 GROUP BY 1) b": 0,
     # What one filter asks for is no key of the groups, is NULL where nothing matches, or is asked of first rows.
     "SELECT x.n, y.n FROM (SELECT o_custkey k, count(*) n FROM orders WHERE o_orderstatus = 'F' GROUP BY 1) x JOIN "
     "(SELECT o_custkey k, count(*) n FROM orders WHERE o_orderstatus = 'O' GROUP BY 1) y ON x.k = y.k": 0,
@@ -169,7 +175,7 @@ def test_joins_of_which_nothing_is_known_are_left_to_their_uses(run: Run) -> Non
 def test_what_spark_filters_after_it_was_computed_once(
     text: str, parts: int, run: Run, tpch_data: duckdb.DuckDBPyConnection
 ) -> None:
-    whole = SUMS.replace("FROM", ", min(o_orderkey) c FROM") + text
+    whole = SUMS.replace("FROM", ", min(o_orderkey) c FROM") + FAILS + text
     sql, rows, spark = run(whole)
     assert sql.count("AS MATERIALIZED") == 0
     assert spark.count(KEPT) == parts
