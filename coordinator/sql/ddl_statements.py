@@ -20,7 +20,7 @@ Name = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PropertyAssignment:
-    """``name = expression`` of a WITH clause; ``text`` is the expression as written, which is None for DEFAULT."""
+    """``name = expression`` of a WITH clause; ``text`` is the expression as written, ``value`` None for DEFAULT."""
 
     name: str
     value: Expression | None

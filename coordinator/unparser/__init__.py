@@ -48,10 +48,9 @@ def work_of(
 ) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
-    What is beyond the local engine runs on Spark as well. ``copies``: it is a part that has to run on Spark, which is
-    told which joins are REPLICATED. ``explained``: it does not run. The engine is the same, but what Spark would run in
-    place of the local engine is left out, and texts are empty unless they call programs, which EXPLAIN tells of.
-    ``rows_of`` estimates what is worth computing once.
+    What is beyond the local engine runs on Spark as well. ``copies``: a part that has to run on Spark, which is told
+    which joins are REPLICATED. ``explained``: it does not run; the engine is the same, but what Spark would run in its
+    place is left out, and texts are empty unless they call programs. ``rows_of`` tells what pays to be computed once.
     """
     root = with_zones_as_text(root)
     relation_of = _asked_once(relation_of)

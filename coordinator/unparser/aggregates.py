@@ -80,10 +80,7 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
             raise unsupported(f"ORDER BY in {function}", dialect)
         if dialect == "duckdb":
             arguments[-1] = exp.Order(this=arguments[-1], expressions=[ordered(o.variable, o.sortOrder) for o in order])
-    if dialect == "spark" and function == "corr":
-        tree = correlation(arguments, partial(_filtered, condition=condition))
-    else:
-        tree = _filtered(_applied(function, arguments, dialect), condition)
+    tree = _of_rows(function, arguments, dialect, condition)
     type_ = parse_type(aggregation.call.returnType)
     tree = cast(tree, type_, dialect) if needs_cast(function, type_, dialect) else tree
     return tree, key.partition("<")[0]
@@ -127,6 +124,13 @@ def _applied(function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr
         return apply(template, arguments)
     except TypeError as error:
         raise unsupported(f"Aggregate function {function} with {len(arguments)} arguments", dialect) from error
+
+
+def _of_rows(function: str, arguments: list[exp.Expr], dialect: str, condition: exp.Expr | None) -> exp.Expr:
+    """The aggregate of the rows for which the condition holds."""
+    if dialect == "spark" and function == "corr":
+        return correlation(arguments, partial(_filtered, condition=condition))
+    return _filtered(_applied(function, arguments, dialect), condition)
 
 
 def _filtered(tree: exp.Expr, condition: exp.Expr | None) -> exp.Expr:

@@ -32,8 +32,6 @@ from coordinator.unparser.program_choice import (
     TEXT,
     carries_zone,
     cast_in_python,
-    decimals_in_python,
-    hours_on_date,
     likes_by_row,
     needs_python,
     operator_in_python,
@@ -238,8 +236,7 @@ def _folded(node: Call, dialect: str) -> exp.Expr | None:
 
 def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     types = [typed(a) for a in node.arguments]
-    in_python = operator_in_python(operator, types, dialect) or hours_on_date(node, types)
-    if in_python or decimals_in_python(operator, types, typed(node), dialect):
+    if operator_in_python(node, operator, dialect):
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in COMPARISON:

@@ -87,8 +87,7 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
             if cast_in_python(typed(node.arguments[0]), typed(node), dialect):
                 return True
         elif function.startswith("$operator$"):
-            types = [typed(a) for a in node.arguments]
-            if operator_in_python(function.removeprefix("$operator$"), types, dialect):
+            if operator_in_python(node, function.removeprefix("$operator$"), dialect):
                 return True
         elif (function == "like_pattern" and dialect == "spark" and likes_by_row(node)) or (
             function not in _BUILT and _kernels_alone(function, dialect)
@@ -162,7 +161,7 @@ def _always_fits(source: Type, target: Type) -> bool:
     return precision - scale >= _DIGITS[source.base]
 
 
-def decimals_in_python(operator: str, types: list[Type], result: Type, dialect: str) -> bool:
+def _decimals_in_python(operator: str, types: list[Type], result: Type, dialect: str) -> bool:
     """Arithmetic of decimals that an engine does inexactly, or refuses though the result fits."""
     if result.base != "decimal":
         return False
@@ -175,7 +174,7 @@ def decimals_in_python(operator: str, types: list[Type], result: Type, dialect: 
     return operator in ("add", "subtract") and max(widened) > MAX_DECIMAL_PRECISION
 
 
-def hours_on_date(node: Call, types: list[Type]) -> bool:
+def _hours_on_date(node: Call, types: list[Type]) -> bool:
     """A date takes whole days alone; the engines cut hours off, where Presto fails."""
     if sorted(k.base for k in types) != ["date", "interval day to second"]:
         return False
@@ -187,7 +186,15 @@ def _holds_map(type_: Type) -> bool:
     return type_.base == "map" or any(map(_holds_map, type_.arguments))
 
 
-def operator_in_python(operator: str, types: list[Type], dialect: str) -> bool:
+def operator_in_python(node: Call, operator: str, dialect: str) -> bool:
+    """Whether an operator's call is a program."""
+    types = [typed(argument) for argument in node.arguments]
+    if _of_types_in_python(operator, types, dialect) or _hours_on_date(node, types):
+        return True
+    return _decimals_in_python(operator, types, typed(node), dialect)
+
+
+def _of_types_in_python(operator: str, types: list[Type], dialect: str) -> bool:
     """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
     if operator in COMPARISON or operator == "between":
         return types[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")

@@ -89,3 +89,19 @@ def test_sums_still_end_at_38_digits(whole_service: Service, engine: str) -> Non
         assert failed.value.error_name == "NUMERIC_VALUE_OUT_OF_RANGE"
     finally:
         whole_service.lake().purge_table(f"db.{name}")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_guarded_division_fails_for_no_row_that_takes_another_branch(whole_service: Service, engine: str) -> None:
+    """As in TPC-DS q53. Spark has no exact division of so wide decimals, and computes programs before branches."""
+    rows = "(VALUES (1, DECIMAL '6.00'), (2, DECIMAL '0.00'), (3, NULL)) AS t (k, d)"
+    table = f"iceberg.db.guarded_{uuid4().hex[:8]}"
+    whole_service.execute("CREATE SCHEMA IF NOT EXISTS iceberg.db")
+    whole_service.execute(f"CREATE TABLE {table} AS SELECT k, CAST(d AS decimal(38, 2)) AS d FROM {rows}")
+    asked = (
+        "SELECT k, CASE WHEN d > 0 THEN CAST(k AS decimal(38, 2)) / d END, if(d = 0, NULL, 3 / d), "
+        f"coalesce(CASE WHEN d = 0 THEN k END, k / d) FROM {table} ORDER BY k"
+    )
+    found = whole_service.execute(asked, session_properties={"engine": engine})
+    assert found == [[1, "0.17", "0.50", "0.17"], [2, None, None, "2.00"], [3, None, None, None]]
+    whole_service.execute(f"DROP TABLE {table}")
