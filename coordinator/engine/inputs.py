@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast, runtime_checkable
 
 import pyarrow as pa
@@ -114,7 +114,7 @@ def file_scans(inputs: Sequence[Input], catalogs: Catalogs) -> Mapping[str, File
             _file_scan(relation, catalogs.connector(relation.catalog)) if isinstance(relation, RowsRelation) else None
         )
         if scan is not None:
-            found[made.name] = scan
+            found[made.name] = replace(scan, first_rows=made.first_rows)
     return found
 
 

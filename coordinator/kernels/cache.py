@@ -7,6 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from .tasks import Cleared
 from .wire import encode
 
@@ -33,11 +36,11 @@ class FileCache(Generic[T]):
             return self._kept[(path, size)]
 
     def put(self, path: str, size: int, found: T) -> None:
-        """Keep it; the least recently used others go when the limit is passed."""
+        """Keep it instead of what was kept; the least recently used others go when the limit is passed."""
         with self._lock:
-            if (path, size) not in self._kept:
-                self._kept[(path, size)] = found
-                self._bytes += self._size_of(found)
+            before = self._kept.pop((path, size), None)
+            self._bytes += self._size_of(found) - (0 if before is None else self._size_of(before))
+            self._kept[(path, size)] = found
             while self._bytes > self._limit and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
                 self._bytes -= self._size_of(dropped)
@@ -64,10 +67,24 @@ class FileEnd(NamedTuple):
 
 ENDS: FileCache[FileEnd] = FileCache(lambda end: len(end.data))
 """For those who read such files by themselves."""
+Bits = npt.NDArray[np.uint8]
+
+
+class TakenOut(NamedTuple):
+    """Which rows of a data file some equality deletes, by their paths, take out: a bit a row, or none for no row."""
+
+    deletes: frozenset[str]
+    bits: Bits
+
+
+_DELETE_BYTES = 40
+"""In a set, which files mostly share."""
+TAKEN_OUT: FileCache[TakenOut] = FileCache(lambda found: len(found.bits) + _DELETE_BYTES * len(found.deletes))
+"""For those who ask for the rows of the same files again."""
 
 
 def clear(payload: bytes) -> bytes:
     """Kernel: clear this process's cache; the answer is a Cleared."""
     del payload
-    entries, size = (sum(counts) for counts in zip(FOOTERS.clear(), ENDS.clear(), strict=True))
+    entries, size = (sum(counts) for counts in zip(FOOTERS.clear(), ENDS.clear(), TAKEN_OUT.clear(), strict=True))
     return encode(Cleared(entries, size))

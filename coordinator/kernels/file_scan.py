@@ -33,6 +33,8 @@ class FileScan:
     """Bytes of the columns, as stored."""
     ranges: Ranges = field(default_factory=dict)
     """What the query wants of some columns; other rows need not come."""
+    first_rows: bool = False
+    """Whether the query may well stop before all rows are read."""
 
 
 def scan_batches(scan: FileScan) -> Iterator[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from .deletes import Positions
-from .equality import EqualityCache, deleted_rows
+from .equality_rows import rows_taken_out
 from .errors import reading
 from .key_sets import RowSet
 from .keys import plain_array
@@ -56,15 +56,8 @@ def find(payload: bytes) -> bytes:
 
 def _gone(task: WriteTask) -> Positions:
     """The positions that the equality deletes of a task take out of its one file."""
-    bare = replace(task, fields=[])
-    passed = deleted_rows(bare)
-    if passed is not None:
-        return passed[0]
-    cache, (item,) = EqualityCache(bare), bare.inputs
-    if not item.equality:
-        return np.zeros(0, np.int64)
-    with reading(item.path), FileReader(item, task.storage, ()) as reader:
-        return np.unique(reader.deleted(cache.extra_fields(), task.name_mapping, cache.of(item.equality)))
+    (rows,) = rows_taken_out(task)
+    return rows
 
 
 def _rows_at(task: WriteTask, positions: Positions) -> pa.Table:

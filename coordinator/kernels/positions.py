@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .deletes import Positions, read_positions
-from .equality import EqualityCache, deleted_rows
-from .errors import reading, writing
+from .equality_rows import rows_taken_out
+from .errors import writing
 from .outputs import open_output
-from .reader import FileReader
 from .storage import normalize, open_new, resolve
 from .tasks import Input, Output, PositionFile, PositionFiles, PositionsTask, WriteTask
 from .vector_blob import puffin_with
@@ -46,15 +45,12 @@ def run(payload: bytes) -> bytes:
     task = asked.task
     written: list[PositionFile] = []
     try:
-        passed = deleted_rows(task)
-        equality = EqualityCache(task, None if passed is None else ())
         wanted = {normalize(item.path) for item in task.inputs if item.positions}
         known = read_positions(task.position_deletes, wanted, task.storage)
-        for number, item in enumerate(task.inputs):
+        for number, (item, rows) in enumerate(zip(task.inputs, rows_taken_out(task), strict=True)):
             name = normalize(item.path)
             before = [known[i][name] for i in item.positions if name in known[i]]
-            found = _deleted(task, item, equality) if passed is None else passed[number]
-            found = np.setdiff1d(found, np.concatenate([np.zeros(0, np.int64), *before]))
+            found = np.setdiff1d(rows, np.concatenate([np.zeros(0, np.int64), *before]))
             if len(found):
                 written.append(_write(task, item, number, found, before, vectors=asked.vectors))
     except BaseException:
@@ -63,12 +59,6 @@ def run(payload: bytes) -> bytes:
     finally:
         pa.default_memory_pool().release_unused()
     return encode(PositionFiles(written))
-
-
-def _deleted(task: WriteTask, item: Input, equality: EqualityCache) -> Positions:
-    """Positions of rows that equality deletes take out."""
-    with reading(item.path), FileReader(item, task.storage, ()) as reader:
-        return reader.deleted(equality.extra_fields(), task.name_mapping, equality.of(item.equality))
 
 
 def _write(

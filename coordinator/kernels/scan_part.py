@@ -7,7 +7,7 @@ here it is streamed, beside the heap.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from .errors import reading
 from .file_scan import FileScan, scan_batches
 from .row_groups_needed import Ranges, footer_of, with_needed_groups
-from .tasks import DeleteFile, Input, WriteTask
+from .tasks import Input, WriteTask, with_inputs
 from .wire import decode, encode
 
 _PART_BYTES, _LEAST_PART_BYTES = 128 << 20, 8 << 20
@@ -47,16 +47,16 @@ def parts_of(scan: FileScan, parallelism: int) -> list[bytes]:
     for item in scan.task.inputs:
         if item.size > most:
             shares = -(-item.size // most)
-            alone = _with_inputs(scan.task, [item])
+            alone = with_inputs(scan.task, [item])
             parts += [ScanPart(alone, *common, share, shares) for share in range(shares)]
             continue
         if waiting and size + item.size > most:
-            parts.append(ScanPart(_with_inputs(scan.task, waiting), *common))
+            parts.append(ScanPart(with_inputs(scan.task, waiting), *common))
             waiting, size = [], 0
         waiting.append(item)
         size += item.size
     if waiting:
-        parts.append(ScanPart(_with_inputs(scan.task, waiting), *common))
+        parts.append(ScanPart(with_inputs(scan.task, waiting), *common))
     return [encode(part) for part in parts]
 
 
@@ -82,22 +82,6 @@ def _share(item: Input, part: ScanPart) -> list[Input]:
     begin, end = item.groups or (0, count)
     first, last = max(begin, count * part.share // part.shares), min(end, count * (part.share + 1) // part.shares)
     return [replace(item, groups=(first, last))] if first < last else []
-
-
-def _with_inputs(task: WriteTask, inputs: Sequence[Input]) -> WriteTask:
-    """The task of some of its inputs, with the delete files of theirs alone."""
-    positions, places = _used(task.position_deletes, [item.positions for item in inputs])
-    equality, equals = _used(task.equality_deletes, [item.equality for item in inputs])
-    renumbered = [
-        replace(item, positions=[places[n] for n in item.positions], equality=[equals[n] for n in item.equality])
-        for item in inputs
-    ]
-    return replace(task, inputs=renumbered, position_deletes=positions, equality_deletes=equality)
-
-
-def _used(files: Sequence[DeleteFile], asked: Sequence[Sequence[int]]) -> tuple[list[DeleteFile], dict[int, int]]:
-    numbers = sorted({number for several in asked for number in several})
-    return [files[number] for number in numbers], {number: place for place, number in enumerate(numbers)}
 
 
 def _day(value: object) -> dict[str, str]:

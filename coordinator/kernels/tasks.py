@@ -6,8 +6,8 @@ out as they are at that moment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .wire import Kernel
@@ -106,6 +106,22 @@ class WriteTask:
     final: bool = True
     decimals: str = "integers"
     """How they are stored: ``integers`` where they fit, as Iceberg has it, or ``fixed`` bytes, as others write them."""
+
+
+def with_inputs(task: WriteTask, inputs: Sequence[Input]) -> WriteTask:
+    """The task of some of its inputs, with the delete files of theirs alone."""
+    positions, places = _used(task.position_deletes, [item.positions for item in inputs])
+    equality, equals = _used(task.equality_deletes, [item.equality for item in inputs])
+    renumbered = [
+        replace(item, positions=[places[n] for n in item.positions], equality=[equals[n] for n in item.equality])
+        for item in inputs
+    ]
+    return replace(task, inputs=renumbered, position_deletes=positions, equality_deletes=equality)
+
+
+def _used(files: Sequence[DeleteFile], asked: Sequence[Sequence[int]]) -> tuple[list[DeleteFile], dict[int, int]]:
+    numbers = sorted({number for several in asked for number in several})
+    return [files[number] for number in numbers], {number: place for place, number in enumerate(numbers)}
 
 
 @dataclass(frozen=True, slots=True)

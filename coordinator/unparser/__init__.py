@@ -15,7 +15,7 @@ from coordinator.unparser.programs import called_programs
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.repeated import RowsOf, unknown_rows
 from coordinator.unparser.row_selection import row_selection
-from coordinator.unparser.scans import RelationOf, Scans
+from coordinator.unparser.scans import RelationOf, Scans, scans_of_first_rows
 from coordinator.values.program_names import program_names, programs
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import PlanForSpark, RunLocally, RunOnSpark, SelectRows
@@ -146,7 +146,7 @@ def _unparse(
     rows_of: RowsOf = unknown_rows,
     shares: bool = True,
 ) -> tuple[str, tuple[Input, ...]]:
-    scans = Scans(dialect, relation_of)
+    scans = Scans(dialect, relation_of, scans_of_first_rows(root))
     try:
         sql = _text(Relations(dialect, scans, copies, rows_of, shares).root(root), dialect)
     except RecursionError as error:

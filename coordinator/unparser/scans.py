@@ -12,7 +12,16 @@ from sqlglot import exp
 from coordinator.expressions.builders import typed
 from coordinator.unparser.trees import name, number
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.nodes import TableScanNode
+from shared.plan.nodes import (
+    ExchangeNode,
+    FilterNode,
+    LimitNode,
+    OffsetNode,
+    PlanNode,
+    ProjectNode,
+    TableScanNode,
+)
+from shared.plan.traversal import sources
 from shared.plan.types import Type
 from shared.spi.relation import (
     AppendedRows,
@@ -35,6 +44,23 @@ SEQUENCE_NUMBER = "$data_sequence_number"
 _FILE, _NUMBERS = "$numbered_file", "procession_numbers"
 
 
+def scans_of_first_rows(root: PlanNode) -> frozenset[str]:
+    """The ids of scans below a LIMIT with nothing between that needs all rows."""
+    found, stack = set[str](), [(root, False)]
+    while stack:
+        node, limited = stack.pop()
+        match node:
+            case TableScanNode() if limited:
+                found.add(node.id)
+            case LimitNode():
+                stack.append((node.source, True))
+            case ExchangeNode() | FilterNode() | OffsetNode() | ProjectNode():
+                stack.extend((source, limited) for source in sources(node))
+            case _:
+                stack.extend((source, False) for source in sources(node))
+    return frozenset(found)
+
+
 def _given_to_spark(node: TableScanNode, relation: CatalogTable, here: ReadHere) -> RowsRelation:
     """A table that Spark does not load, or better does not read. Raises NOT_SUPPORTED."""
     table = ".".join(relation.parts)
@@ -55,6 +81,8 @@ class Scans:
 
     dialect: str
     relation_of: RelationOf
+    first_rows: frozenset[str] = frozenset()
+    """Scans, by their ids, of which a statement wants some rows only."""
     inputs: list[Input] = field(default_factory=list)
     prefix: str = field(default_factory=lambda: f"procession_{secrets.token_hex(6)}")
 
@@ -63,7 +91,7 @@ class Scans:
         relation = self.relation_of(node)
         match relation:
             case CatalogTable(here=ReadHere(relation=rows)) if self.dialect != "spark":
-                return self._given(rows)
+                return self._given(rows, first_rows=node.id in self.first_rows)
             case CatalogTable(here=ReadHere(refused=why)) if why:
                 raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, why)
             case CatalogTable(here=ReadHere() as here) if here.by_kernels:
@@ -90,8 +118,9 @@ class Scans:
         relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows | SentRelation,
         *,
         by_kernels: bool = False,
+        first_rows: bool = False,
     ) -> exp.Expr:
-        made = Input(f"{self.prefix}_{len(self.inputs)}", relation, by_kernels)
+        made = Input(f"{self.prefix}_{len(self.inputs)}", relation, by_kernels, first_rows)
         self.inputs.append(made)
         return exp.Table(this=name(made.name))
 

@@ -50,7 +50,7 @@ class ReadHere:
     decoded_bytes: int | None = None
     """An estimate; None where the footers do not tell."""
     direct: bool = False
-    """Whether an engine can read the files by itself: nothing is deleted, and they are on this machine's disks."""
+    """Whether an engine reads the columns by itself, as they are stored."""
     only: bool = False
     """Whether Spark cannot read the table at all."""
     held_bytes: int = 0
@@ -135,12 +135,14 @@ Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation | Append
 class Input:
     """A relation that the engine must put under ``name`` before it runs a statement.
 
-    ``by_kernels``: executors read the files of the table by the kernels, however many they are.
+    ``by_kernels``: executors read the files of the table by the kernels, however many they are. ``first_rows``: the
+    statement wants some first rows and may well stop reading then.
     """
 
     name: str
     relation: ParquetRelation | RowsRelation | JdbcRelation | AppendedRows | SentRelation
     by_kernels: bool = False
+    first_rows: bool = False
 
 
 class ArrowStream(Protocol):

@@ -81,8 +81,7 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
 
 
 def _is_direct(found: Scan) -> bool:
-    plain = all(isinstance(column.field["type"], str) and column.as_stored for column in found.columns)
-    return plain and all(d.is_position_delete for c in found.files for d in c.deletes)
+    return all(isinstance(column.field["type"], str) and column.as_stored for column in found.columns)
 
 
 def _decoded(found: Scan, snapshot: Snapshot, leaves: Collection[int], decoded: DecodedSizes) -> int | None:

@@ -1,13 +1,13 @@
 """Scans that DuckDB reads by itself, with its own pruning and late materialization, where that gives the same rows.
 
 Files whose columns are there by field id, stored in the very types that the query wants, on this machine's disks and in
-object stores (``store_files``); rows that position deletes and deletion vectors take out leave by number. Everything
-else comes through the kernels.
+object stores (``store_files``); rows that are deleted leave by number. Everything else comes through the kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -15,10 +15,11 @@ import pyarrow as pa
 from coordinator.engine.embedded.row_deletes import FILE, ROW
 from coordinator.engine.embedded.sql_text import identifier, text
 from coordinator.engine.embedded.store_files import StoreFiles, database_path
+from coordinator.kernels.equality_rows import known_files
 from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.lineage import DELETED, LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
-from coordinator.kernels.row_groups_needed import footer_of
+from coordinator.kernels.row_groups_needed import footer_of, with_needed_groups
 from coordinator.kernels.schema import FieldJson, arrow_type, field_id
 from coordinator.kernels.storage import is_local, resolve
 from coordinator.kernels.tasks import Input
@@ -42,19 +43,43 @@ class Alike(NamedTuple):
     deleted: bool
 
 
+_LEAST_SHARE = 4
+"""One in so many rows of a file has to be needed for the deleted ones to be looked for in all of it."""
+
+
 def parquet_files(scan: FileScan, store: StoreFiles) -> dict[Alike, list[Input]]:
     """The files of a scan that DuckDB may read by itself, those of object stores by ``store``. Raises KernelError."""
     wanted = [_duckdb_type(field["type"]) for field in scan.task.fields]
     found: dict[Alike, list[Input]] = {}
     shapes = any(field["type"] == "binary" and kind == pa.string() for field, kind in _asked(scan))
     if wanted and not shapes and None not in wanted:
-        able = [item for item in scan.task.inputs if not (item.equality or item.groups or _GLOBS & set(item.path))]
+        able = _with_known_deletes(
+            scan, [item for item in scan.task.inputs if not (item.groups or _GLOBS & set(item.path))]
+        )
         store.add([item for item in able if not is_local(item.path)], scan.task.storage)
         for item in able:
             names = _names(item, scan)
             if names is not None and (is_local(item.path) or _held(item, scan, names) <= store.most_group_bytes):
-                found.setdefault(Alike(names, bool(item.positions)), []).append(item)
+                found.setdefault(Alike(names, bool(item.positions or item.equality)), []).append(item)
     return found
+
+
+def _with_known_deletes(scan: FileScan, items: Sequence[Input]) -> list[Input]:
+    """Those of which it is known, or worth finding out, which rows equality deletes take out."""
+    asked = [item for item in items if item.equality]
+    known = dict(zip((item.path for item in asked), known_files(scan.task, asked), strict=True))
+    return [item for item in items if known.get(item.path, True) or _needs_most(scan, item)]
+
+
+def _needs_most(scan: FileScan, item: Input) -> bool:
+    """Whether enough of a file's rows are read, which the kernels read from the first one on, by row groups."""
+    if scan.first_rows:
+        return False
+    parts = with_needed_groups(replace(scan.task, inputs=[item]), scan.ranges).inputs
+    footer = footer_of(item, scan.task.storage)
+    groups = [number for part in parts for number in range(*(part.groups or (0, footer.num_row_groups)))]
+    needed = sum(int(footer.row_group(number).num_rows) for number in groups)
+    return _LEAST_SHARE * needed >= int(footer.num_rows)
 
 
 def _asked(scan: FileScan) -> Iterator[tuple[FieldJson, pa.DataType]]:

@@ -1,4 +1,4 @@
-"""Rows that position deletes and deletion vectors take out of files that DuckDB reads, by their place in the file.
+"""Rows that deletes of any kind take out of files that DuckDB reads, by their place in the file.
 
 They are marked as bits, of which each part of a file has a row that DuckDB finds by an array. An anti join with the
 deleted places costs as much as these are many, and DuckDB orders no joins across it: with one row in a thousand of
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from coordinator.engine.embedded.sql_text import identifier
+from coordinator.kernels.cache import Bits
 from coordinator.kernels.deletes import Positions, read_positions
+from coordinator.kernels.equality_rows import bits_taken_out
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.row_groups_needed import footer_of
 from coordinator.kernels.storage import normalize
@@ -36,12 +37,13 @@ class RowDeletes(NamedTuple):
     clause: str
 
 
-def row_deletes(scan: FileScan, files: Sequence[Input], name: str) -> RowDeletes:
+def row_deletes(scan: FileScan, files: Sequence[Input], name: str, threads: int = 1) -> RowDeletes:
     """How the deleted rows of ``files`` leave, by tables called ``name`` and what begins so. Raises KernelError."""
     parts = [-(-int(footer_of(item, scan.task.storage).num_rows) >> _PART_BITS) for item in files]
     first = [int(start) for start in np.cumsum([0, *parts[:-1]])]
-    found = _positions(scan, files)
-    bits = pa.array([part.tobytes() for file in map(_bits, found, parts) for part in file], pa.binary())
+    equal = bits_taken_out(scan.task, files, threads)
+    marked = map(_bits, _positions(scan, files), equal, parts)
+    bits = pa.array([part.tobytes() for file in marked for part in file], pa.binary())
     rows = pa.table([pa.array(range(sum(parts)), pa.int64()), bits], names=["part", "bits"])
     table, given = identifier(name), identifier(f"{name}_bytes")
     make = f"CREATE TEMP TABLE {table} AS SELECT part, CAST(bits AS BIT) AS bits FROM {given}"  # noqa: S608 - quoted
@@ -62,9 +64,11 @@ def _positions(scan: FileScan, files: Sequence[Input]) -> list[Positions]:
     return result
 
 
-def _bits(rows: Positions, parts: int) -> npt.NDArray[np.uint8]:
+def _bits(rows: Positions, equal: Bits, parts: int) -> Bits:
     """One row of bytes a part. Places outside of the file, which delete nothing, are left out."""
     marked = np.zeros(parts << _PART_BITS, np.bool_)
     first, end = np.searchsorted(rows, (0, len(marked)))
     marked[rows[first:end]] = True
-    return np.packbits(marked).reshape(parts, (1 << _PART_BITS) // 8)
+    bits = np.packbits(marked)
+    bits[: len(equal)] |= equal
+    return bits.reshape(parts, (1 << _PART_BITS) // 8)

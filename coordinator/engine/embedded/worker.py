@@ -34,6 +34,7 @@ from coordinator.engine.processes.sent_rows import PulledRows
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.file_scan import FileScan, scan_reader
+from coordinator.kernels.tasks import with_inputs
 from shared.errors import ErrorCode, ProcessionError
 
 _BATCH_ROWS = 2048
@@ -96,7 +97,7 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings, pulle
 def _result(
     database: Any, statement: Statement, settings: EngineSettings, store: StoreFiles, written: Written, began: float
 ) -> Answered:
-    _open_scans(database, statement, store, written)
+    _open_scans(database, statement, store, written, settings.threads)
     register_functions(database, statement.sql, set())
     if statement.profiled:
         database.execute("SET enable_profiling = 'no_output'")
@@ -123,7 +124,7 @@ def _check_size(written: int, settings: EngineSettings) -> None:
         raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
 
 
-def _open_scans(database: Any, statement: Statement, store: StoreFiles, written: Written) -> None:
+def _open_scans(database: Any, statement: Statement, store: StoreFiles, written: Written, threads: int) -> None:
     """Makes scans and other files known, and lets the database open these files alone."""
     selects: dict[str, list[str]] = {name: [files_sql(files)] for name, files in statement.files.items()}
     paths: list[str] = [path for files in statement.files.values() for path in files]
@@ -134,7 +135,8 @@ def _open_scans(database: Any, statement: Statement, store: StoreFiles, written:
         for alike, files in parquet_files(scan, store).items():
             without = ""
             if alike.deleted:
-                without = _without(database, row_deletes(scan, files, f"{name}_deleted_{len(selects[name])}"))
+                deletes = row_deletes(scan, files, f"{name}_deleted_{len(selects[name])}", threads)
+                without = _without(database, deletes)
             selects[name].append(parquet_sql(scan, alike.names, files, without))
             paths += [path_in_sql(item, scan) for item in files]
             plain |= {item.path for item in files}
@@ -143,7 +145,7 @@ def _open_scans(database: Any, statement: Statement, store: StoreFiles, written:
         direct_rows, direct_bytes = direct_rows + int(scan.rows * share), direct_bytes + int(scan.size * share)
         if len(plain) < len(scan.task.inputs) or not plain:
             rest = [item for item in scan.task.inputs if item.path not in plain]
-            reader = scan_reader(replace(scan, task=replace(scan.task, inputs=rest)))
+            reader = scan_reader(replace(scan, task=with_inputs(scan.task, rest)))
             counted = pa.RecordBatchReader.from_batches(reader.schema, written.counted(reader))
             database.register(f"{name}_kernels", counted)
             columns = ", ".join(map(identifier, scan.schema.names)) or "*"
