@@ -287,7 +287,7 @@ LAMBDAS = (
     "cardinality(map_filter(g, (k, v) -> b))",
     "transform_values(g, (k, v) -> v * 2 + j)", "transform_values(g, (k, v) -> k || t)",
     "transform_values(map_filter(g, (k, v) -> v > 2), (k, v) -> v - 1)", "filter(map_values(g), v -> v > 1)",
-    "map_keys(g)",
+    "map_keys(g)", "element_at(g, t)", "element_at(g, 'a')", "element_at(g, h)", "element_at(g, 'a') + 1",
     *(f"{function}(e, x -> x > 0)" for function in ("all_match", "any_match", "none_match")),
     *(f"{function}(f, x -> x = u OR length(x) = j)" for function in ("all_match", "any_match", "none_match")),
 )  # fmt: skip

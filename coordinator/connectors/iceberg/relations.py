@@ -22,6 +22,7 @@ from coordinator.connectors.iceberg.snapshots.known import known_snapshot
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.tables.targets import spelled
+from coordinator.kernels.schema import parts
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
@@ -50,6 +51,9 @@ def _reader_options(scan: TableScanNode) -> tuple[tuple[str, str], ...]:
     asked = {int(handle["columnIdentity"]["id"]) for handle in scan.assignments.values() if "columnIdentity" in handle}
     options = (("aggregate-push-down-enabled", "false"),) if asked & MADE_UP_IDS else ()
     return (*options, ("vectorization-enabled", "false")) if asked & LINEAGE_IDS else options
+
+
+_KERNELS_INSIDE = ("float", "double", "uuid", "fixed")
 
 
 def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:
@@ -81,7 +85,13 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
 
 
 def _is_direct(found: Scan) -> bool:
-    return all(isinstance(column.field["type"], str) and column.as_stored for column in found.columns)
+    return all(column.as_stored and _is_plain(column.field["type"]) for column in found.columns)
+
+
+def _is_plain(iceberg: object) -> bool:
+    """Whether an engine reads the type by itself: not what holds floating point, UUIDs or fixed bytes inside."""
+    inner = [part["type"] for part in parts(iceberg)]
+    return all(_is_plain(type_) and not str(type_).startswith(_KERNELS_INSIDE) for type_ in inner)
 
 
 def _decoded(found: Scan, snapshot: Snapshot, leaves: Collection[int], decoded: DecodedSizes) -> int | None:

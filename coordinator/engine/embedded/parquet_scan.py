@@ -1,7 +1,8 @@
 """Scans that DuckDB reads by itself, with its own pruning and late materialization, where that gives the same rows.
 
-Files whose columns are there by field id, stored in the very types that the query wants, on this machine's disks and in
-object stores (``store_files``); rows that are deleted leave by number. Everything else comes through the kernels.
+Files whose columns are there by field id, stored in the very types that the query wants (``column_types``), on this
+machine's disks and in object stores (``store_files``); rows that are deleted leave by number. Everything else comes
+through the kernels.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from coordinator.engine.embedded.column_types import FLOATING, duckdb_type, is_shown_as_stored, is_stored_as
 from coordinator.engine.embedded.row_deletes import FILE, ROW
 from coordinator.engine.embedded.sql_text import identifier, text
 from coordinator.engine.embedded.store_files import StoreFiles, database_path
@@ -20,15 +22,10 @@ from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.lineage import DELETED, LAST_UPDATED, NEVER_STORED, POSITION, ROW_ID
 from coordinator.kernels.row_groups_needed import footer_of, with_needed_groups
-from coordinator.kernels.schema import FieldJson, arrow_type, field_id
+from coordinator.kernels.schema import FieldJson, field_id
 from coordinator.kernels.storage import is_local, resolve
 from coordinator.kernels.tasks import Input
 
-_TYPES = {
-    "boolean": "BOOLEAN", "int": "INTEGER", "long": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "date": "DATE",
-    "time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR", "binary": "BLOB",
-}  # fmt: skip
-_FLOATING = frozenset({"float", "double"})
 _GLOBS = frozenset("*?[]{}")
 _OTHERWISE = ""
 """In place of the name of a column that the kernels read; files have none without a name."""
@@ -49,10 +46,9 @@ _LEAST_SHARE = 4
 
 def parquet_files(scan: FileScan, store: StoreFiles) -> dict[Alike, list[Input]]:
     """The files of a scan that DuckDB may read by itself, those of object stores by ``store``. Raises KernelError."""
-    wanted = [_duckdb_type(field["type"]) for field in scan.task.fields]
+    wanted = [duckdb_type(field["type"]) for field in scan.task.fields]
     found: dict[Alike, list[Input]] = {}
-    shapes = any(field["type"] == "binary" and kind == pa.string() for field, kind in _asked(scan))
-    if wanted and not shapes and None not in wanted:
+    if wanted and None not in wanted and all(is_shown_as_stored(f["type"], kind) for f, kind in _asked(scan)):
         able = _with_known_deletes(
             scan, [item for item in scan.task.inputs if not (item.groups or _GLOBS & set(item.path))]
         )
@@ -93,7 +89,7 @@ def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], without: s
     By name: given a schema by field id, DuckDB knows nothing of how many rows there are, and joins in a bad order.
     """
     columns = ", ".join(
-        f"CAST({_column(stored, field, files)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
+        f"CAST({_column(stored, field, files)} AS {duckdb_type(field['type'])}) AS {identifier(name)}"
         for stored, field, name in zip(names, scan.task.fields, scan.schema.names, strict=True)
     )
     paths = ", ".join(text(path_in_sql(item, scan)) for item in files)
@@ -112,7 +108,7 @@ def _column(stored: str | None, field: FieldJson, files: Sequence[Input]) -> str
         return "NULL"
     found = f"stored.{identifier(stored)}"
     # Arrow's statistics leave NaN out, and DuckDB takes row groups for free of it that have any: from 2.0 on.
-    return f"CASE WHEN isnan({found}) THEN 'NaN' ELSE {found} END" if field["type"] in _FLOATING else found
+    return f"CASE WHEN isnan({found}) THEN 'NaN' ELSE {found} END" if field["type"] in FLOATING else found
 
 
 def files_sql(paths: Sequence[str]) -> str:
@@ -129,7 +125,8 @@ def _names(item: Input, scan: FileScan) -> Names | None:
     """What the file calls the columns; None for a file that DuckDB would not read as the table means it."""
     path = item.path
     with reading(path):
-        fields = list(footer_of(item, scan.task.storage).schema.to_arrow_schema())
+        footer = footer_of(item, scan.task.storage)
+        fields = list(footer.schema.to_arrow_schema())
     names = {field.name.lower() for field in fields}
     asks_for_place = any(field["id"] in NEVER_STORED for field in scan.task.fields)
     if len(names) < len(fields) or ((item.positions or asks_for_place) and names & {FILE, ROW}):
@@ -137,7 +134,8 @@ def _names(item: Input, scan: FileScan) -> Names | None:
     stored = {field_id(field): field for field in fields}
     if None in stored:
         return None  # a name mapping says which column is which
-    found = [_name(stored.get(field["id"]), field, item) for field in scan.task.fields]
+    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    found = [_name(stored.get(field["id"]), paths, field, item) for field in scan.task.fields]
     return None if _OTHERWISE in found else tuple(found)
 
 
@@ -145,42 +143,24 @@ def _held(item: Input, scan: FileScan, names: Names) -> int:
     """Bytes of these columns in the largest row group of a file."""
     footer = footer_of(item, scan.task.storage)
     groups = map(footer.row_group, range(footer.num_row_groups))
-    columns = [i for i in range(footer.num_columns) if footer.schema.column(i).path in names]
+    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    columns = [i for i, path in enumerate(paths) if any(name and _is_part(path, name) for name in names)]
     return max((sum(group.column(i).total_compressed_size for i in columns) for group in groups), default=0)
 
 
-def _name(stored: Any, field: FieldJson, item: Input) -> str | None:
+def _is_part(path: str, name: str) -> bool:
+    """Whether a leaf belongs to a column of the top."""
+    return path == name or path.startswith(f"{name}.")
+
+
+def _name(stored: Any, paths: Sequence[str], field: FieldJson, item: Input) -> str | None:
     """What the file calls the column; None for one that it lacks and that is NULL then."""
     if field["id"] in (ROW_ID, LAST_UPDATED, DELETED):
         return _OTHERWISE
     if field["id"] in NEVER_STORED:
         return None
     if stored is not None:
-        return str(stored.name) if _widens(_plain_type(stored.type), arrow_type(field["type"])) else _OTHERWISE
+        own = [path for path in paths if _is_part(path, stored.name)]
+        return str(stored.name) if is_stored_as(stored, own, field) else _OTHERWISE
     filled = str(field["id"]) in item.constants or field.get("initial-default") is not None
     return _OTHERWISE if filled else None
-
-
-def _widens(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether every value of a file's type is one of the table's, as Iceberg lets columns grow."""
-    if pa.types.is_decimal(stored) and pa.types.is_decimal(wanted):
-        return bool(stored.scale == wanted.scale and stored.precision <= wanted.precision)
-    return stored == wanted or (stored, wanted) in ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))
-
-
-def _plain_type(stored: pa.DataType) -> pa.DataType:
-    """The type without what writers only note about their own memory (PyIceberg: large texts) beside the same bytes."""
-    if pa.types.is_dictionary(stored):
-        stored = stored.value_type
-    if pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
-        return pa.string()
-    return pa.binary() if pa.types.is_large_binary(stored) or pa.types.is_binary_view(stored) else stored
-
-
-def _duckdb_type(iceberg: object) -> str | None:
-    """None for what the kernels read: nested columns, UUIDs (text to Presto), fixed bytes."""
-    if not isinstance(iceberg, str):
-        return None
-    if iceberg.startswith("decimal("):
-        return iceberg.upper()
-    return _TYPES.get(iceberg)

@@ -31,7 +31,7 @@ class EmbeddedSettings(Settings):
         None,
         alias="embedded-engine.max-scan-size",
         description="How many bytes of Iceberg tables a query on the embedded engine may read, counting the columns"
-        " that it uses as they are stored. Files with nested columns count 8"
+        " that it uses as they are stored. Nested columns with floating point, UUIDs or fixed bytes inside count 8"
         " times, and what is read of a table once more a quarter. Unless it is set, `4GB`, and `1GB` with"
         " `spark.remote`, as Spark has machines of its own then.",
     )

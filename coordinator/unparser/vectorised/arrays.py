@@ -35,7 +35,11 @@ def _contains(asked: Asked) -> Form | None:
 
 
 def _element_at(asked: Asked) -> Form | None:
+    """NULL beyond an array, and for a key that a map does not have."""
     array, index = asked.arguments
+    if asked.bases[0] == "map":
+        key = asked.kinds[0].arguments[0].base
+        return Form(f"map_extract_value({array}, {index})") if key in _ALIKE and key == asked.bases[1] else None
     counted = known(asked, 1, lambda n: bool(n != 0), f"({index} <> 0)")
     if counted is None or asked.bases[0] != "array":
         return None
