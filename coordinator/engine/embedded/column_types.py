@@ -8,7 +8,6 @@ since statistics that leave NaN out cannot be told apart from others, and DuckDB
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,7 +20,7 @@ _TYPES = {
 }  # fmt: skip
 FLOATING = ("float", "double")
 
-_Form = str | tuple[Any, ...]
+_Form = str | tuple[object, ...]
 """A type without what writers only note about their own memory."""
 
 
@@ -91,7 +90,7 @@ def _form(type_: pa.DataType) -> _Form:
     return str(_plain_type(type_))
 
 
-def _ids(field: pa.Field) -> tuple[Any, ...]:
+def _ids(field: pa.Field) -> tuple[object, ...]:
     """The field ids of a column and its parts."""
     type_ = field.type
     inner = (
