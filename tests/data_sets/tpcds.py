@@ -52,15 +52,15 @@ def generate_tpcds(folder: Path, scale: float) -> dict[int, str]:
     return queries
 
 
-def load_tables(lake: SqlCatalog, folder: Path, *, doubles: bool = False) -> None:
-    """One Iceberg table a file in the schema ``tpcds``; with ``doubles`` instead of decimals."""
-    lake.create_namespace_if_not_exists("tpcds")
+def load_tables(lake: SqlCatalog, folder: Path, *, doubles: bool = False, schema: str = "tpcds") -> None:
+    """One Iceberg table a file in ``schema``; with ``doubles`` instead of decimals."""
+    lake.create_namespace_if_not_exists(schema)
     for file in sorted(folder.glob("*.parquet")):
         rows = pq.read_table(file)
         if doubles:
             plain = [f.with_type(pa.float64()) if pa.types.is_decimal(f.type) else f for f in rows.schema]
             rows = rows.cast(pa.schema(plain))
-        lake.create_table(f"tpcds.{file.stem}", schema=rows.schema).append(rows)
+        lake.create_table(f"{schema}.{file.stem}", schema=rows.schema).append(rows)
 
 
 def counted(rows: Sequence[Sequence[Any]]) -> Counter[tuple[object, ...]]:
