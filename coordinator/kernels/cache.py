@@ -71,7 +71,7 @@ Bits = npt.NDArray[np.uint8]
 
 
 class TakenOut(NamedTuple):
-    """Which rows of a data file some equality deletes, by their paths, take out: a bit a row, or none for no row."""
+    """Which rows of a data file some equality deletes, by their names, take out: a bit a row, or none for no row."""
 
     deletes: frozenset[str]
     bits: Bits

@@ -6,10 +6,12 @@ delete file that comes in later, as streams of changes bring them, is looked at 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +23,24 @@ from .errors import reading
 from .reader import FileReader
 from .row_groups_needed import footer_of
 from .storage import is_local
-from .tasks import Input, WriteTask, with_inputs
+from .tasks import DeleteFile, Input, WriteTask, with_inputs
 
 _REQUESTS = 8
 """Files of object stores that are read at once."""
 _NOTHING = TakenOut(frozenset(), np.zeros(0, np.uint8))
 
 
+class _Wanted(NamedTuple):
+    """The equality deletes of a file by name, and the number that the task has for each."""
+
+    deletes: frozenset[str]
+    numbers: dict[str, int]
+
+
 def known_files(task: WriteTask, items: Sequence[Input]) -> list[bool]:
     """Of which files it is known already what their equality deletes take out."""
-    wanted = _deletes(task, items)
-    return [_kept(item, deletes).deletes == deletes for item, deletes in zip(items, wanted, strict=True)]
+    asked = zip(items, _wanted(task, items), strict=True)
+    return [_kept(item, wanted.deletes).deletes == wanted.deletes for item, wanted in asked]
 
 
 def bits_taken_out(task: WriteTask, items: Sequence[Input], threads: int = 1) -> list[Bits]:
@@ -39,15 +48,18 @@ def bits_taken_out(task: WriteTask, items: Sequence[Input], threads: int = 1) ->
 
     There are no bits where no row goes. Raises KernelError.
     """
-    wanted = _deletes(task, items)
-    known = [_kept(item, deletes) for item, deletes in zip(items, wanted, strict=True)]
-    unseen = [_without(task, item, found.deletes) for item, found in zip(items, known, strict=True)]
+    wanted = _wanted(task, items)
+    known = [_kept(item, each.deletes) for item, each in zip(items, wanted, strict=True)]
+    unseen = [
+        replace(item, equality=[number for name, number in each.numbers.items() if name not in found.deletes])
+        for item, each, found in zip(items, wanted, known, strict=True)
+    ]
     needed = [number for number, item in enumerate(unseen) if item.equality]
     rows = list(rows_taken_out(with_inputs(task, [unseen[number] for number in needed]), threads)) if needed else []
     for number, positions in zip(needed, rows, strict=True):
         item = items[number]
         bits = _marked(known[number].bits, positions, int(footer_of(item, task.storage).num_rows))
-        known[number] = TakenOut(wanted[number], bits)
+        known[number] = TakenOut(wanted[number].deletes, bits)
         TAKEN_OUT.put(item.path, item.size, known[number])
     return [found.bits for found in known]
 
@@ -81,26 +93,31 @@ def rows_taken_out(task: WriteTask, threads: int = 1) -> Iterator[Positions]:
         pa.default_memory_pool().release_unused()
 
 
-def _deletes(task: WriteTask, items: Sequence[Input]) -> list[frozenset[str]]:
-    """The paths of each file's equality deletes: one set for all files that have the same."""
-    paths = [sys.intern(delete.path) for delete in task.equality_deletes]
-    known: dict[tuple[int, ...], frozenset[str]] = {}
+def _wanted(task: WriteTask, items: Sequence[Input]) -> list[_Wanted]:
+    """What applies to each file: one record for all files that have the same."""
+    names = [_name(delete) for delete in task.equality_deletes]
+    known: dict[tuple[object, ...], _Wanted] = {}
+    found = []
     for item in items:
-        numbers = tuple(item.equality)
-        if numbers not in known:
-            known[numbers] = frozenset(paths[number] for number in numbers)
-    return [known[tuple(item.equality)] for item in items]
+        compared = {str(field["id"]) for n in item.equality for field in task.equality_deletes[n].fields}
+        told = json.dumps({number: value for number, value in item.constants.items() if number in compared})
+        key = (*item.equality, told)
+        if key not in known:
+            numbers = {sys.intern(f"{names[number]} {told}"): number for number in item.equality}
+            known[key] = _Wanted(frozenset(numbers), numbers)
+        found.append(known[key])
+    return found
+
+
+def _name(delete: DeleteFile) -> str:
+    """With what a table says of the compared columns: another table, of anybody's, may name the same file."""
+    return f"{delete.path} {json.dumps(delete.fields, sort_keys=True)}"
 
 
 def _kept(item: Input, deletes: frozenset[str]) -> TakenOut:
     """What is known of a data file, none of it by deletes that do not apply to it now."""
     known = TAKEN_OUT.get(item.path, item.size)
     return _NOTHING if known is None or not known.deletes <= deletes else known
-
-
-def _without(task: WriteTask, item: Input, known: frozenset[str]) -> Input:
-    left = [number for number in item.equality if task.equality_deletes[number].path not in known]
-    return replace(item, equality=left)
 
 
 def _marked(bits: Bits, rows: Positions, count: int) -> Bits:

@@ -15,6 +15,7 @@ from coordinator.planner.guard import Reader
 from coordinator.planner.incremental import Part, incremental
 from coordinator.planner.materialized_views import existing_materialized_view
 from coordinator.planner.object_names import object_name, writable
+from coordinator.planner.query import known_rows
 from coordinator.planner.query.materialized import Definition, base_tables, is_pinned, materialized_views_of
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.query.view_expansion import parse_view, session_of_view
@@ -143,6 +144,9 @@ def _planned(
         write,
         tuple(definition.scans.values()),
         _UPDATE_TYPE,
+        # Of new rows alone it is not known how many they are.
+        table_rows=known_rows(definition.scans) if how == "whole" else None,
+        distinct_values=definition.distinct_values if how == "whole" else None,
         notes=(f"{view.catalog}.{view.schema}.{view.name}: {words[how]}, {found.why}",),
         merged=found.parts,
         warning=_warning(view, found),

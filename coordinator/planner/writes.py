@@ -59,7 +59,7 @@ class PlannedWrite:
     change: object | None = None
     table_rows: Mapping[str, int] | None = None
     distinct_values: Mapping[str, float] | None = None
-    """As of a query. Of row changes nothing is told: their joins stay as they are for the engine."""
+    """As of a query. Of row changes and of refreshes by new rows alone nothing is told: joins stay as they are."""
     notes: tuple[str, ...] = ()
     """What is told of materialized views."""
     merged: Mapping[str, Part] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,15 @@ def test_files_without_deletes_cost_nothing(tmp_path: Path) -> None:
     items = [Input(str(tmp_path / "nowhere.parquet"), 1)]
     (bits,) = bits_taken_out(task_of(items, []), items)
     assert np.array_equal(bits, np.zeros(0, np.uint8))
+
+
+def test_tables_that_say_otherwise_of_the_same_files_share_nothing(tmp_path: Path) -> None:
+    """As a table may whose metadata somebody made up: other columns are compared, or a file's partition is another."""
+    item = Input(*written(tmp_path, [(i, "x") for i in range(10)], (0,)), equality=[0])
+    path, size = written(tmp_path, [(3, "y"), (5, "x")], (0, 1))
+    of_number = task_of([item], [DeleteFile(path, size, fields=FIELDS[:1], keys=2)])
+    of_text = task_of([item], [DeleteFile(path, size, fields=FIELDS[1:], keys=2)])
+    for text, gone in (("x", list(range(10))), ("z", []), (None, [])):
+        placed = [replace(item, constants={} if text is None else {"2": text})]
+        assert places(bits_taken_out(of_number, [item])[0], 10) == [3, 5]
+        assert places(bits_taken_out(of_text, placed)[0], 10) == gone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pytest
 
 from tests.e2e.service import Service
@@ -33,3 +34,22 @@ def test_joins_of_writes_are_ordered_as_those_of_queries(quiet_service: Service,
     if target.startswith("INSERT"):
         quiet_service.execute("CREATE TABLE iceberg.db.filled_by_joins (n varchar, s double, m double)")
     assert shape(quiet_service, f"{target} {QUERY}") == shape(quiet_service, QUERY)
+
+
+def test_joins_of_refreshed_views_are_ordered_as_those_of_queries(quiet_service: Service) -> None:
+    for name, rows in (("joined_many", 3000), ("joined_some", 300), ("joined_few", 3)):
+        quiet_service.create(name, [pa.table({"id": range(rows), "k": [i % 3 for i in range(rows)]})])
+    query = """SELECT many.k, count(*) AS c FROM joined_many many, joined_some some, joined_few few
+        WHERE many.id = some.id AND some.k = few.k AND few.id = 1 GROUP BY many.k"""
+    quiet_service.execute(f"CREATE MATERIALIZED VIEW kept_joins AS {query}", catalog="iceberg", schema="db")
+    refresh = "REFRESH MATERIALIZED VIEW kept_joins"
+    tables = [_tables(quiet_service, sql) for sql in (refresh, query)]
+    assert tables == [["joined_many", "joined_some", "joined_few"]] * 2
+    quiet_service.execute(refresh, catalog="iceberg", schema="db")
+    assert quiet_service.execute("SELECT * FROM iceberg.db.kept_joins") == [[1, 100]]
+
+
+def _tables(service: Service, sql: str) -> list[str]:
+    """Those of a plan from its root on, by one name each."""
+    ((text,),) = service.execute(f"EXPLAIN {sql}", catalog="iceberg", schema="db")
+    return re.findall(r"connectorHandle='(joined_\w+)", str(text))

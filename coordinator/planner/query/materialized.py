@@ -51,6 +51,7 @@ class Definition:
     of_user: bool
     ids: Ids
     """From which a plan around it takes its own."""
+    distinct_values: Mapping[str, float]
 
 
 def materialized_views_of(catalogs: Catalogs, catalog: str) -> MaterializedViews:

@@ -229,7 +229,7 @@ class QueryPlanner:
         with clock_reads() as clock:
             plan = self.plan_query(tree, self.context)
         lasting = not (clock or self.findings.versions) and is_lasting(plan.node)
-        return Definition(plan, self.scans, "", lasting, asks_for_user(tree), self.ids)
+        return Definition(plan, self.scans, "", lasting, asks_for_user(tree), self.ids, self.distinct_values)
 
     @contextmanager
     def plan_apart(
