@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,29 @@ class Service:
         cursor.execute(sql)
         cursor.fetchall()
         return [(column[0], column[1]) for column in cursor.description]
+
+    @contextmanager
+    def following(self, catalogs: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
+        """Files of further Iceberg catalogs, which are there for the block; the service follows its folder."""
+        files = {self.etc / "catalog" / f"{name}.properties": given for name, given in catalogs.items()}
+        for file, given in files.items():
+            lines = "".join(f"{key}={value}\n" for key, value in given.items())
+            whole = file.with_suffix(".new")
+            whole.write_text(f"connector.name=iceberg\n{lines}")
+            whole.rename(file)
+        try:
+            self._await(lambda names: catalogs.keys() <= names)
+            yield
+        finally:
+            for file in files:
+                file.unlink()
+            self._await(lambda names: not catalogs.keys() & names)
+
+    def _await(self, expected: Callable[[set[str]], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not expected({row[0] for row in self.execute("SHOW CATALOGS")}):
+            assert time.monotonic() < deadline, "the service does not follow its catalog folder"
+            time.sleep(0.2)
 
     @property
     def flight_port(self) -> int:
