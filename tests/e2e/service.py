@@ -116,7 +116,8 @@ class Service:
 def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners: int = 1) -> Path:
     """A configuration like the sample one, with the address of a Spark that others run where ``remote`` is given.
 
-    One planner process, since each costs two seconds of a core; services that many tests share have two, as shipped.
+    One planner process, since each costs two seconds of a core, and one converter of the sidecar; services that many
+    tests share have two planners, as shipped, and as many converters as there are cores.
     """
     (directory / "catalog").mkdir(parents=True)
     (directory / "plan-checker-providers").mkdir()
@@ -125,6 +126,8 @@ def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners
     with (directory / "config.properties").open("a") as config:
         config.write(f"eager-plan-validation-thread-pool-size={planners}\n")
         config.write(f"spark.packages={','.join(PACKAGES)}\n")
+        if planners == 1:
+            config.write("sidecar.options=--workers 1\n")
     if remote:
         with (directory / "config.properties").open("a") as config:
             config.write(f"spark.remote={remote}\n")
