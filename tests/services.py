@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests import tpch_tables
 from tests.e2e.service import Service, open_flight, start_service, write_etc
@@ -26,6 +27,10 @@ maintenance.scan-interval=2s
 """The tables of one catalog are looked after; those of other tests stay as they are."""
 
 
+SIGNER = {"AWS_ACCESS_KEY_ID": "signer", "AWS_SECRET_ACCESS_KEY": "signersecret"}
+"""What requests to REST catalogs are signed with; no store of the tests knows it."""
+
+
 @contextmanager
 def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Service]:
     """Catalogs ``iceberg``, ``kept``, ``tpch``, databases, and those that are away; no secret in what it wrote."""
@@ -42,13 +47,18 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
         config.write("catalog.management=dynamic\ncatalog.refresh-interval=1s\n")
     open_flight(etc)
     (etc / "maintenance.properties").write_text(MAINTENANCE)
-    service = start_service(etc, home / "data", home / "log", cold=True)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SIGNER.items():
+            patch.setenv(name, value)
+        patch.delenv("AWS_SESSION_TOKEN", raising=False)
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        service = start_service(etc, home / "data", home / "log", cold=True)
     try:
         yield service
     finally:
         _stop(service, home)
     kept = [file for file in home.rglob("*") if file.is_file() and etc not in file.parents and file.name != "secret"]
-    assert holding(kept, ("open-sesame", PASSWORD)) == []
+    assert holding(kept, ("open-sesame", PASSWORD, SIGNER["AWS_SECRET_ACCESS_KEY"])) == []
 
 
 @contextmanager

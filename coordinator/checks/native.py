@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coordinator.checks.circuit_breaker import BreakerState
 from coordinator.checks.fragment_keys import FragmentKey, FragmentKeys, fresh_key
 from coordinator.checks.native_settings import NativeSettings, Policy, policy
 from coordinator.checks.refusal_location import location_of
 from coordinator.checks.settings import parse_provider_settings
-from coordinator.checks.sidecar_client import SidecarClient, SidecarUnavailableError, refusal_error
+from coordinator.checks.sidecar_answers import SidecarUnavailableError, refusal_error
 from coordinator.checks.verdict_cache import VerdictCache
 from coordinator.checks.worker_form import is_procedure, why_not_checked, worker_form
 from shared.errors import ProcessionError
@@ -21,6 +22,9 @@ from shared.plan.nodes import PlanNode
 from shared.protocol.sidecar import Failure
 from shared.spi.plan_checker import KnownVerdict, NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
+
+if TYPE_CHECKING:
+    from coordinator.checks.sidecar_client import SidecarClient
 
 _LOG = logging.getLogger(__name__)
 WARNING_REFUSED = (0x0519_0001, "NATIVE_PLAN_CHECKER_REFUSED")
@@ -62,7 +66,7 @@ class NativePlanChecker:
 
     def __init__(self, settings: NativeSettings, client: SidecarClient | None = None) -> None:
         self._settings = settings
-        self._client = client or SidecarClient(settings)
+        self._given = client
         self._cache = VerdictCache(settings.cache_size, settings.cache_ttl)
         self._keys = FragmentKeys()
         self._stats = NativeStats()
@@ -71,6 +75,15 @@ class NativePlanChecker:
     def settings(self) -> NativeSettings:
         """Where the sidecar is, and how long it may take."""
         return self._settings
+
+    @property
+    def _client(self) -> SidecarClient:
+        """Made where it is asked for: planner processes have a checker too, and no use for HTTP."""
+        if self._given is None:
+            from coordinator.checks.sidecar_client import SidecarClient
+
+            self._given = SidecarClient(self._settings)
+        return self._given
 
     def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
         """Nothing: what workers run is known only of fragments."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from coordinator.checks.native import NativePlanChecker
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.refusal_location import location_of
-from coordinator.checks.sidecar_client import SidecarClient, refusal_error
+from coordinator.checks.sidecar_answers import refusal_error
+from coordinator.checks.sidecar_client import SidecarClient
 from coordinator.checks.worker_form import why_not_checked, worker_form
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment, encode_fragment

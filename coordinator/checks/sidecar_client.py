@@ -9,43 +9,23 @@ import asyncio
 import logging
 import random
 import ssl
-from dataclasses import dataclass
 
 import aiohttp
 
 from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
 from coordinator.checks.internal_bearer import InternalBearer
 from coordinator.checks.native_settings import NativeSettings
+from coordinator.checks.sidecar_answers import Answer, Response, SidecarUnavailableError, read
 from coordinator.vocabulary.trace_context import outgoing_headers
 from coordinator.vocabulary.traced_calls import traced
-from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
+from shared.errors import ErrorCode
 from shared.protocol.internal_authentication import BEARER_HEADER
-from shared.protocol.sidecar import PLAN_PATH, Failure, decode_response
+from shared.protocol.sidecar import PLAN_PATH
 
 _LOG = logging.getLogger(__name__)
 _FIRST_BACKOFF_SECONDS = 0.02
 _KEEP_ALIVE_SECONDS = 4.0
 """Below the five seconds after which the sidecar's server drops an idle connection."""
-
-
-class SidecarUnavailableError(ProcessionError):
-    """No verdict could be had: nobody answered, or the answer came from something that is broken."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Response:
-    status: int
-    content_type: str
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the sidecar said: ``failure`` is None for an accepted fragment."""
-
-    body: bytes
-    content_type: str
-    failure: Failure | None = None
 
 
 class SidecarClient:
@@ -76,7 +56,7 @@ class SidecarClient:
             with traced("sidecar.plan"):
                 async with asyncio.timeout(self._settings.request_timeout):
                     response = await self._send(fragment_json, accept)
-            answer = _read(response)
+            answer = read(response)
         except SidecarUnavailableError:
             self._breaker.failed()
             raise
@@ -95,7 +75,7 @@ class SidecarClient:
         if client is not None:
             await client.close()
 
-    async def _send(self, fragment_json: bytes, accept: str | None) -> _Response:
+    async def _send(self, fragment_json: bytes, accept: str | None) -> Response:
         client = self._client = self._client or self._new_client()
         headers = {"Content-Type": "application/json; charset=utf-8"}
         if self._bearer is not None:
@@ -108,7 +88,7 @@ class SidecarClient:
             try:
                 async with client.post(self._url, data=fragment_json, headers=headers, allow_redirects=False) as found:
                     body = await found.read()
-                    return _Response(found.status, found.headers.get("Content-Type", ""), body)
+                    return Response(found.status, found.headers.get("Content-Type", ""), body)
             except aiohttp.ClientError:
                 # A conversion has no effect, so it may be sent twice. The deadline is over all attempts.
                 if attempt == self._settings.max_retries:
@@ -141,49 +121,3 @@ class SidecarClient:
                 return "the sidecar cannot be reached"
             case _:
                 return "the connection to the sidecar was lost"
-
-
-def _read(response: _Response) -> Answer:
-    """The verdict in a response. Status decides, as in Presto: a 2xx is an acceptance whatever its body says.
-
-    Raises SidecarUnavailableError for what is no verdict: no failure in it, or a server error.
-    """
-    if 200 <= response.status < 300:
-        return Answer(response.body, response.content_type)
-    if response.status == 401:
-        raise SidecarUnavailableError(
-            ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR,
-            "Error from native plan checker: it does not take our internal-communication.shared-secret",
-        )
-    try:
-        failures = decode_response(response.body).failures
-    except ValueError as error:
-        raise SidecarUnavailableError(
-            ErrorCode.GENERIC_INTERNAL_ERROR,
-            f"Invalid JSON bytes for PlanConversionResponse from native plan checker with code: {response.status}",
-        ) from error
-    if not failures:
-        raise SidecarUnavailableError(
-            ErrorCode.NATIVEPLANCHECKER_UNKNOWN_CONVERSION_FAILURE,
-            f"Error response without failure from native plan checker with code: {response.status}",
-        )
-    if response.status >= 500:
-        refusal = refusal_error(failures[0])
-        raise SidecarUnavailableError(refusal.code, refusal.message)
-    return Answer(response.body, response.content_type, failures[0])
-
-
-def refusal_error(failure: Failure, location: ErrorLocation | None = None) -> ProcessionError:
-    """A failure in Presto's words: its own error code, and GENERIC_INTERNAL_ERROR when it has none."""
-    message = "Internal error" if failure.message is None else failure.message
-    return ProcessionError(_code(failure), f"Error from native plan checker: {message}", location=location)
-
-
-def _code(failure: Failure) -> ErrorCode | WireErrorCode:
-    sent = failure.errorCode
-    if sent is None:
-        return ErrorCode.GENERIC_INTERNAL_ERROR
-    known = ErrorCode.__members__.get(sent.name)
-    if known is not None and known.code == sent.code:
-        return known
-    return WireErrorCode(sent.name, sent.code, sent.type, sent.retriable)

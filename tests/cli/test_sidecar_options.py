@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
     ],
 )
 def test_wrong_flags_stop_the_start(options: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    etc = write_etc(tmp_path / "etc", spark=False)
+    etc = write_etc(tmp_path / "etc", spark=False, planners=2)  # which says nothing of the sidecar
     with (etc / "config.properties").open("a") as config:
         config.write(f"sidecar.options={options}\n")
     assert up(etc, Overrides(data_dir=tmp_path / "data", http_port=0)) == 2

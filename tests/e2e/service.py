@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,29 @@ class Service:
         cursor.fetchall()
         return [(column[0], column[1]) for column in cursor.description]
 
+    @contextmanager
+    def following(self, catalogs: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
+        """Files of further Iceberg catalogs, which are there for the block; the service follows its folder."""
+        files = {self.etc / "catalog" / f"{name}.properties": given for name, given in catalogs.items()}
+        for file, given in files.items():
+            lines = "".join(f"{key}={value}\n" for key, value in given.items())
+            whole = file.with_suffix(".new")
+            whole.write_text(f"connector.name=iceberg\n{lines}")
+            whole.rename(file)
+        try:
+            self._await(lambda names: catalogs.keys() <= names)
+            yield
+        finally:
+            for file in files:
+                file.unlink()
+            self._await(lambda names: not catalogs.keys() & names)
+
+    def _await(self, expected: Callable[[set[str]], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not expected({row[0] for row in self.execute("SHOW CATALOGS")}):
+            assert time.monotonic() < deadline, "the service does not follow its catalog folder"
+            time.sleep(0.2)
+
     @property
     def flight_port(self) -> int:
         """Where its Flight SQL is, if it was given a port (``open_flight``)."""
@@ -91,7 +116,8 @@ class Service:
 def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners: int = 1) -> Path:
     """A configuration like the sample one, with the address of a Spark that others run where ``remote`` is given.
 
-    One planner process, since each costs two seconds of a core; services that many tests share have two, as shipped.
+    One planner process, since each costs two seconds of a core, and one converter of the sidecar; services that many
+    tests share have two planners, as shipped, and as many converters as there are cores.
     """
     (directory / "catalog").mkdir(parents=True)
     (directory / "plan-checker-providers").mkdir()
@@ -100,6 +126,8 @@ def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners
     with (directory / "config.properties").open("a") as config:
         config.write(f"eager-plan-validation-thread-pool-size={planners}\n")
         config.write(f"spark.packages={','.join(PACKAGES)}\n")
+        if planners == 1:
+            config.write("sidecar.options=--workers 1\n")
     if remote:
         with (directory / "config.properties").open("a") as config:
             config.write(f"spark.remote={remote}\n")

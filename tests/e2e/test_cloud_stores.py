@@ -6,7 +6,7 @@ Spark reads and writes Azure where Iceberg's client for it can be had.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from tests.cloud.google_emulator import ROOT, google_store
 from tests.e2e.service import Service, start_service, write_etc
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.rest_habits import Credentials, Habits
-from tests.kept_secrets import holding
+from tests.kept_secrets import holding, written_by
 from tests.maven import jar
 from tests.tiers import some
 
@@ -48,37 +48,46 @@ class Cloud:
         return self.service.execute(sql, session_properties=session)
 
 
-@pytest.fixture(scope="module", params=["google", "azure"])
-def cloud(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Cloud]:
-    home = tmp_path_factory.mktemp(request.param)
-    engines = ("EMBEDDED", "SPARK") if request.param == "google" or _has_client() else ("EMBEDDED",)
-    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+@pytest.fixture(scope="module")
+def google(whole_service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """Catalogs that come to a service which runs already, with its Spark."""
+    home = tmp_path_factory.mktemp("google")
+    with pytest.MonkeyPatch.context() as patch, google_store(home) as store:
         patch.setenv("NO_PROXY", "127.0.0.1")
-        opened = google_store(home) if request.param == "google" else azure_store(home)
-        store: Any = stack.enter_context(opened)
-        root = "gs://lake" if request.param == "google" else f"abfss://lake@{HOST}"
+        with _catalogs(store, "gs://lake", home, RENEWAL["google"]) as found, whole_service.following(found):
+            yield Cloud(whole_service, ("EMBEDDED", "SPARK"))
+        written = written_by(whole_service.data_dir.parent)
+        assert holding(written, [*store.lent, ROOT]) == []
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A service of its own: Iceberg's client is not on the class path of all tests."""
+    home = tmp_path_factory.mktemp("azure")
+    with pytest.MonkeyPatch.context() as patch, azure_store(home) as store:
+        patch.setenv("NO_PROXY", "127.0.0.1")
         etc = write_etc(home / "etc", spark=False)
         (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
-        own = {"iceberg.catalog.uri": f"sqlite:///{home}/filed.db", "iceberg.catalog.warehouse": f"{root}/filed"}
-        _catalog(etc, "filed", own | store.keys)
-        address = stack.enter_context(_lending(store, f"{root}/lent", home, RENEWAL[request.param]))
-        rest = {"iceberg.catalog.type": "rest", "iceberg.rest.uri": address, "iceberg.allowed-locations": f"{root}/"}
-        _catalog(etc, "lent", rest)
-        service = start_service(etc, home / "data", home / "log")
-        yield Cloud(service, engines)
-        service.stop()
+        with _catalogs(store, f"abfss://lake@{HOST}", home, RENEWAL["azure"]) as found:
+            for name, values in found.items():
+                lines = "".join(f"{key}={value}\n" for key, value in values.items())
+                (etc / "catalog" / f"{name}.properties").write_text(f"connector.name=iceberg\n{lines}")
+            service = start_service(etc, home / "data", home / "log")
+            yield Cloud(service, ("EMBEDDED", "SPARK") if _has_client() else ("EMBEDDED",))
+            service.stop()
         written = [file for file in home.rglob("*") if file.is_file() and etc not in file.parents]
-        kept = [token.rpartition("sig=")[2] for token in store.lent] + [getattr(store, "key", ROOT)]
+        kept = [token.rpartition("sig=")[2] for token in store.lent] + [store.key]
         # Spark is started with what the catalog file says, and nobody else may read that.
         assert holding([file for file in written if file.name != "java.args"], kept) == []
         assert "Traceback" not in (home / "log").read_text()
 
 
 @contextmanager
-def _lending(store: Any, warehouse: str, home: Path, renewal: str) -> Iterator[str]:
-    """A REST catalog that lends keys; the catalog file knows neither these nor where the store is."""
+def _catalogs(store: Any, root: str, home: Path, renewal: str) -> Iterator[dict[str, dict[str, str]]]:
+    """One whose file has the keys, and a REST catalog that lends them: its file does not know where the store is."""
+    own = {"iceberg.catalog.uri": f"sqlite:///{home}/filed.db", "iceberg.catalog.warehouse": f"{root}/filed"}
     given = store.keys | {"py-io-impl": EXACT_FILE_IO}
-    other = SqlCatalog("lent", uri=f"sqlite:///{home}/lent.db", warehouse=warehouse, **given)
+    other = SqlCatalog("lent", uri=f"sqlite:///{home}/lent.db", warehouse=f"{root}/lent", **given)
 
     def vend(table: Table) -> tuple[dict[str, str], Credentials]:
         path = f"v1/namespaces/{table.name()[0]}/tables/{table.name()[-1]}/credentials"
@@ -86,12 +95,8 @@ def _lending(store: Any, warehouse: str, home: Path, renewal: str) -> Iterator[s
         return store.where | {renewal: path}, [{"prefix": table.location(), "config": keys}]
 
     with serving(other, Habits(vend=vend)) as address:
-        yield address
-
-
-def _catalog(etc: Path, name: str, values: dict[str, str]) -> None:
-    lines = "".join(f"{key}={value}\n" for key, value in values.items())
-    (etc / "catalog" / f"{name}.properties").write_text(f"connector.name=iceberg\n{lines}")
+        rest = {"iceberg.catalog.type": "rest", "iceberg.rest.uri": address, "iceberg.allowed-locations": f"{root}/"}
+        yield {"filed": own | store.keys, "lent": rest}
 
 
 def _has_client() -> bool:
@@ -104,8 +109,20 @@ def _has_client() -> bool:
         return False
 
 
-@pytest.mark.parametrize("catalog", some(["lent"], ["filed"], "lent keys, by the same clients of the same store"))
-def test_statements_of_every_kind(cloud: Cloud, catalog: str) -> None:
+SOME_CATALOGS = some(["lent"], ["filed"], "lent keys, by the same clients of the same store")
+
+
+@pytest.mark.parametrize("catalog", SOME_CATALOGS)
+def test_statements_of_every_kind_on_google(google: Cloud, catalog: str) -> None:
+    statements_of_every_kind(google, catalog)
+
+
+@pytest.mark.parametrize("catalog", SOME_CATALOGS)
+def test_statements_of_every_kind_on_azure(azure: Cloud, catalog: str) -> None:
+    statements_of_every_kind(azure, catalog)
+
+
+def statements_of_every_kind(cloud: Cloud, catalog: str) -> None:
     cloud.execute(f"CREATE SCHEMA {catalog}.db")
     t, source = f"{catalog}.db.nation", "SELECT * FROM tpch.tiny.nation"
     assert cloud.execute(f"CREATE TABLE {t} AS {source} WHERE regionkey = 0") == [[5]]
@@ -129,13 +146,26 @@ def test_statements_of_every_kind(cloud: Cloud, catalog: str) -> None:
     assert "token" not in str(cloud.execute(f'SELECT * FROM {catalog}.db."nation$properties"'))
 
 
-@pytest.mark.full("the procedures in iceberg/test_cloud_stores, late columns with lent keys in test_vended_keys")
+MORE = "the procedures in iceberg/test_cloud_stores, late columns with lent keys in test_vended_keys"
+
+
+@pytest.mark.full(MORE)
 @pytest.mark.parametrize("catalog", CATALOGS)
-def test_procedures_and_late_columns(cloud: Cloud, catalog: str) -> None:
-    if "SPARK" not in cloud.engines:
+def test_procedures_and_late_columns_on_google(google: Cloud, catalog: str) -> None:
+    procedures_and_late_columns(google, catalog)
+
+
+@pytest.mark.full(MORE)
+@pytest.mark.parametrize("catalog", CATALOGS)
+def test_procedures_and_late_columns_on_azure(azure: Cloud, catalog: str) -> None:
+    if "SPARK" not in azure.engines:
         pytest.skip(
             "Iceberg's client for Azure can not be had: tasks run without Spark in test_cloud_stores of iceberg"
         )
+    procedures_and_late_columns(azure, catalog)
+
+
+def procedures_and_late_columns(cloud: Cloud, catalog: str) -> None:
     cloud.execute(f"CREATE TABLE {catalog}.db.orders AS SELECT * FROM tpch.tiny.orders WHERE orderkey < 1000")
     cloud.execute(f"INSERT INTO {catalog}.db.orders SELECT * FROM tpch.tiny.orders WHERE orderkey >= 1000")
     call = f"CALL {catalog}.system.{{}}(schema => 'db', table_name => 'orders', {{}})"

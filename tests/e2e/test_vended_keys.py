@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,14 +20,14 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from tests import tpch_tables
 from tests.e2e.service import Service, start_service, write_etc
 from tests.e2e.test_faults import eventually, in_background
 from tests.e2e.test_valid_calls import ALL, STEPS, rows_of_day
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.rest_habits import Credentials, Habits
 from tests.iceberg.vending_store import ROOT, VendingStore, vending_store
-from tests.kept_secrets import holding
+from tests.kept_secrets import holding, written_by
+from tests.services import SIGNER
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -94,14 +94,20 @@ class Lent:
         return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
-@pytest.fixture(scope="module")
-def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
-    home = tmp_path_factory.mktemp("lent")
-    with pytest.MonkeyPatch.context() as patch, vending_store(life=LIFE) as store:
-        patch.setenv("NO_PROXY", "127.0.0.1")
-        patch.delenv("AWS_SESSION_TOKEN", raising=False)
-        patch.setenv("AWS_ACCESS_KEY_ID", "signer")  # for requests of the catalog: the store does not know it
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "signersecret")
+@dataclass(frozen=True)
+class Lending:
+    """The servers, and what the catalog files say of them."""
+
+    store: VendingStore
+    habits: Habits
+    other: SqlCatalog
+    catalogs: dict[str, dict[str, str]]
+
+
+@contextmanager
+def lending(home: Path) -> Iterator[Lending]:
+    """A catalog that needs no login, and one for each kind of it, over one store."""
+    with vending_store(life=LIFE) as store, ExitStack() as stack:
 
         def vend(table: Table) -> tuple[dict[str, str], Credentials]:
             keys = store.lend(table.location())
@@ -113,39 +119,69 @@ def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
             "lent", uri=f"sqlite:///{home}/catalog.db", warehouse="s3://lake/wh", **ROOT, **store.addresses
         )  # fmt: skip
         habits = Habits(vend=vend, etags=True)
-        with serving(other, habits) as address, ExitStack() as stack:
-            etc = write_etc(home / "etc", spark=False)
-            (etc / "catalog" / "lent.properties").write_text(
-                f"connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest.uri={address}\n"
-            )
-            for name, login in LOGINS.items():
-                told = stack.enter_context(
-                    serving(other, Habits(vend=vend, admits=partial(admitted, name), token=issue))
-                )
-                (etc / "catalog" / f"{name}.properties").write_text(
-                    f"connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest.uri={told}\n"
-                    + "".join(f"iceberg.rest.auth.{line}\n" for line in login).replace("ADDRESS", told)
-                )
-            (etc / "catalog" / "tpch.properties").write_text(tpch_tables.catalog_file())
-            service = start_service(etc, home / "data", home / "log")
-            made = Lent(service, store, habits, other, home)
+        catalogs = {"lent": _rest(stack.enter_context(serving(other, habits)))}
+        for name, login in LOGINS.items():
+            told = stack.enter_context(serving(other, Habits(vend=vend, admits=partial(admitted, name), token=issue)))
+            lines = (line.replace("ADDRESS", told).split("=", 1) for line in login)
+            catalogs[name] = _rest(told) | {f"iceberg.rest.auth.{key}": value for key, value in lines}
+        yield Lending(store, habits, other, catalogs)
+
+
+def _rest(address: str) -> dict[str, str]:
+    return {"iceberg.catalog.type": "rest", "iceberg.rest.uri": address}
+
+
+@pytest.fixture(scope="module")
+def lent(whole_service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
+    """Catalogs that come to a service which runs already, with its Spark."""
+    home = tmp_path_factory.mktemp("lent")
+    with pytest.MonkeyPatch.context() as patch, lending(home) as servers:
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        with whole_service.following(servers.catalogs):
+            made = Lent(whole_service, servers.store, servers.habits, servers.other, home)
             made.execute("CREATE SCHEMA lent.db")
             yield made
-            made.service.stop()
-    written = [file for file in home.rglob("*") if file.is_file() and file.name != "catalog.db"]
-    assert holding(written, store.secrets()) == []
-    # Spark logs in by itself: what its JVM is started with has the login, and nobody else may read that.
-    others = [file for file in written if home / "etc" not in file.parents and file.name != "java.args"]
-    assert holding(others, ["oauthsecret", "basicsecret", "signersecret"]) == []
+        _assert_kept(whole_service, servers.store)
+
+
+@pytest.fixture
+def lent_from_the_start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
+    """A service of its own, which may be killed, and whose Spark is started with these catalogs."""
+    home = tmp_path_factory.mktemp("lent")
+    with pytest.MonkeyPatch.context() as patch, lending(home) as servers:
+        for name, value in {**SIGNER, "NO_PROXY": "127.0.0.1"}.items():
+            patch.setenv(name, value)
+        patch.delenv("AWS_SESSION_TOKEN", raising=False)
+        etc = write_etc(home / "etc", spark=False)
+        for name, given in servers.catalogs.items():
+            lines = "".join(f"{key}={value}\n" for key, value in given.items())
+            (etc / "catalog" / f"{name}.properties").write_text(f"connector.name=iceberg\n{lines}")
+        service = start_service(etc, home / "data", home / "log")
+        made = Lent(service, servers.store, servers.habits, servers.other, home)
+        made.execute("CREATE SCHEMA lent.db")
+        yield made
+        made.service.stop()
+    _assert_kept(made.service, servers.store)
     assert "Traceback" not in (home / "log").read_text()
 
 
+def _assert_kept(service: Service, store: VendingStore) -> None:
+    """No secret is in a file that the service wrote."""
+    written = written_by(service.data_dir.parent)
+    assert holding(written, store.secrets()) == []
+    # Spark logs in by itself: what its JVM is started with has the login, and nobody else may read that.
+    others = [file for file in written if service.etc not in file.parents and file.name != "java.args"]
+    assert holding(others, ["oauthsecret", "basicsecret", SIGNER["AWS_SECRET_ACCESS_KEY"]]) == []
+
+
 @pytest.fixture(autouse=True)
-def strict(lent: Lent) -> Iterator[None]:
-    lent.store.delay = 0.0
-    lent.store.refused.clear()
+def strict(request: pytest.FixtureRequest) -> Iterator[None]:
+    name = "lent" if "lent" in request.fixturenames else "lent_from_the_start"
+    store: VendingStore = request.getfixturevalue(name).store
+    store.delay = 0.0
+    store.refused.clear()
     yield
-    assert set(lent.store.refused) <= {"ExpiredToken"}
+    assert set(store.refused) <= {"ExpiredToken"}
 
 
 @pytest.mark.full(
@@ -253,7 +289,8 @@ def test_a_slow_rewrite_outlives_its_keys(lent: Lent) -> None:
 
 
 @pytest.mark.full("a killed coordinator in test_faults; lent keys on both engines in the tests above")
-def test_what_a_dead_coordinator_left_is_removed_with_lent_keys(lent: Lent) -> None:
+def test_what_a_dead_coordinator_left_is_removed_with_lent_keys(lent_from_the_start: Lent) -> None:
+    lent = lent_from_the_start
     table = lent.days("killed")
     before, known = lent.rows("killed"), files(lent, table)
     lent.store.delay = 0.3

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives import serialization
 
 from coordinator.checks.internal_bearer import InternalBearer
 from coordinator.checks.native_settings import NativeSettings
-from coordinator.checks.sidecar_client import SidecarClient, SidecarUnavailableError
+from coordinator.checks.sidecar_answers import SidecarUnavailableError
+from coordinator.checks.sidecar_client import SidecarClient
 from coordinator.config import read_config
 from coordinator.room_settings import checker_defaults
 from shared.protocol.internal_authentication import BEARER_HEADER, KEY_PASSWORD_VARIABLE, SECRET_VARIABLE, signing_key

@@ -32,11 +32,8 @@ S3 = ObjectStore("s3.", ("s3", "s3a", "s3n"), "org.apache.iceberg.aws.s3.S3FileI
 AZURE = ObjectStore(
     "adls.", tuple(sorted(azure_store.SCHEMES)), "org.apache.iceberg.azure.adlsv2.ADLSFileIO", "iceberg-azure-bundle"
 )
-_STORES = (
-    S3,
-    ObjectStore("gcs.", ("gs", "gcs"), "org.apache.iceberg.gcp.gcs.GCSFileIO", "iceberg-gcp-bundle"),
-    AZURE,
-)
+GOOGLE = ObjectStore("gcs.", ("gs", "gcs"), "org.apache.iceberg.gcp.gcs.GCSFileIO", "iceberg-gcp-bundle")
+_STORES = (S3, GOOGLE, AZURE)
 
 
 def object_store(storage: Mapping[str, str], warehouse: str | None) -> ObjectStore | None:
