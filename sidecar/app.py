@@ -8,12 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import msgspec
-from starlette.applications import Starlette
+from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from shared.errors import ErrorCode
 from shared.protocol.sidecar import (
@@ -52,7 +48,7 @@ class _Service:
     functions: bytes | None = None
 
 
-def create_app(settings: SidecarSettings) -> Starlette:
+def create_app(settings: SidecarSettings) -> FastAPI:
     """The service; its pool of converter processes lives with the app's lifespan, as ``app.state.pool``."""
     options = Options(settings.max_depth, settings.worker_functions, settings.char_n_to_varchar_implicit_cast)
     pool = Pool(
@@ -63,22 +59,22 @@ def create_app(settings: SidecarSettings) -> Starlette:
     )
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         pool.start()
         try:
             yield
         finally:
             await pool.stop()
 
-    secret = settings.shared_secret
-    app = Starlette(
-        routes=[Route(path, route, methods=list(methods)) for path, methods, route in _ROUTES],
-        middleware=[] if secret is None else [Middleware(InternalGuard, secret=secret, refusal=_stranger())],
-        exception_handlers={HTTPException: _http_error, Exception: _unexpected},
-        lifespan=lifespan,
-    )
+    app = FastAPI(title="Procession sidecar", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.pool = pool
     app.state.service = _Service(settings, pool, NodeState(settings, time.monotonic()))
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected)
+    if settings.shared_secret is not None:
+        app.add_middleware(InternalGuard, secret=settings.shared_secret, refusal=_stranger())
+    for path, methods, route in _ROUTES:
+        app.add_api_route(path, route, methods=list(methods))
     return app
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from starlette.applications import Starlette
-from starlette.routing import Route
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from benchmarks.fuzz.choices import Choices
 from benchmarks.fuzz.requests import BODIES, HEADERS, VALUES, exchange
@@ -64,10 +64,9 @@ def operations(openapi: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted(each for each in found if each != ("PUT", "/v1/info/state"))
 
 
-def routes(app: Starlette) -> list[tuple[str, str]]:
+def routes(app: FastAPI) -> list[tuple[str, str]]:
     """The same of a service that serves no OpenAPI."""
-    known = (route for route in app.routes if isinstance(route, Route))
-    found = ((method, route.path) for route in known for method in route.methods or ())
+    found = ((method, route.path) for route in app.routes if isinstance(route, APIRoute) for method in route.methods)
     return sorted(each for each in found if each != ("PUT", "/v1/info/state"))
 
 
