@@ -42,7 +42,9 @@ def _number_type(type_: pa.DataType) -> Any:
 
 
 def _numbers(array: pa.Array) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = array.view(_number_type(array.type)).to_numpy(zero_copy_only=False)
+    """The bits as integers, 0 for NULL."""
+    bits = array.view(_number_type(array.type))
+    found: npt.NDArray[Any] = (bits.fill_null(0) if bits.null_count else bits).to_numpy(zero_copy_only=False)
     return found
 
 
@@ -58,7 +60,7 @@ class _Numbers:
 
     def codes(self, array: pa.Array) -> Codes:
         nulls = pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
-        numbers = _numbers(array if nulls is None else pc.fill_null(array, pa.scalar(0, pa.int64()).cast(array.type)))
+        numbers = _numbers(array)
         if len(self._sorted):
             at = np.minimum(np.searchsorted(self._sorted, numbers), len(self._sorted) - 1)
             found = np.where(self._sorted[at] == numbers, at, _NOT_THERE)
