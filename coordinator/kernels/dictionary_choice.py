@@ -8,7 +8,7 @@ what that takes is scaled up to the row group.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,14 @@ _PAGE = 20_000
 """Rows of the look; of a table with less, nothing is known that its inputs do not tell."""
 _SAME = 1.999
 """From here on twice as many rows have twice as many values, as far as one can tell."""
+_CLEAR = 1.5
+"""How many times more one way takes for a page to be enough: pages of runs differ by a third from one to the next."""
+_OFTEN = 100
+"""How often values occur that want a dictionary whatever else they take: readers filter by it."""
 _WRITER_OPTIONS = ("compression", "compression_level", "data_page_size", "dictionary_pagesize_limit", "version")
+
+Growth = Mapping[str, tuple[float, float]]
+"""By column, how many values a page has, and about how many all rows have."""
 
 
 def with_dictionary(table: pa.Table, worth: Collection[str], options: Mapping[str, Any]) -> list[str]:
@@ -30,23 +37,41 @@ def with_dictionary(table: pa.Table, worth: Collection[str], options: Mapping[st
     names = [field.name for field in table.schema if _is_looked_at(field.type)]
     if table.num_rows < _PAGE or not names:
         return list(worth)
-    page = table.select(names).slice(0, _PAGE)
-    given = {name: options[name] for name in _WRITER_OPTIONS}
-    plain, coded = (_chunks(page, with_dictionaries, given) for with_dictionaries in (False, True))
     limit = options["dictionary_pagesize_limit"]
-    better = {
-        name
-        for name, as_plain, as_coded in zip(names, plain, coded, strict=True)
-        if _is_smaller(page[name], as_coded, as_plain.total_compressed_size, table.num_rows, limit)
-    }
+    growth = {name: _growth(table[name].slice(0, _PAGE), table.num_rows) for name in names}
+    width = {name: table[name].slice(0, _PAGE).nbytes / _PAGE for name in names}
+    fitting = [name for name, (page, most) in growth.items() if page and most * width[name] <= limit]
+    often = [name for name in fitting if growth[name][1] * _OFTEN <= table.num_rows]
+    ratio = dict.fromkeys(often, 0.0)
+    ratio |= _ratios(table, [name for name in fitting if name not in ratio], [0], growth, options)
+    close = [name for name, found in ratio.items() if 1 / _CLEAR < found < _CLEAR]
+    if table.num_rows >= 3 * _PAGE:
+        places = [0, table.num_rows // 2 - _PAGE // 2, table.num_rows - _PAGE]
+        ratio |= _ratios(table, close, places, growth, options)
     kept = [path for path in worth if path not in names]
-    return kept + [name for name in names if name in better]
+    return kept + [name for name in fitting if ratio[name] < 1]
 
 
 def _is_looked_at(kind: pa.DataType) -> bool:
     types = pa.types
     known = (types.is_integer, types.is_floating, types.is_temporal, types.is_decimal, types.is_string, types.is_binary)
     return any(is_such(kind) for is_such in known)
+
+
+def _ratios(
+    table: pa.Table, names: list[str], places: Sequence[int], growth: Growth, options: Mapping[str, Any]
+) -> dict[str, float]:
+    """How many times what they take without dictionaries columns take with them, by the pages that begin there."""
+    plain, coded = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    given = {name: options[name] for name in _WRITER_OPTIONS}
+    for place in places if names else ():
+        page = table.select(names).slice(place, _PAGE)
+        for name, as_plain, as_coded in zip(
+            names, _chunks(page, False, given), _chunks(page, True, given), strict=True
+        ):
+            plain[name] += as_plain.total_compressed_size * table.num_rows / _PAGE
+            coded[name] += _coded_size(as_coded, table.num_rows, *growth[name])
+    return {name: coded[name] / plain[name] for name in names}
 
 
 def _chunks(page: pa.Table, coded: bool, options: Mapping[str, Any]) -> list[pq.ColumnChunkMetaData]:
@@ -57,15 +82,18 @@ def _chunks(page: pa.Table, coded: bool, options: Mapping[str, Any]) -> list[pq.
     return [group.column(i) for i in range(group.num_columns)]
 
 
-def _is_smaller(page: pa.ChunkedArray, coded: pq.ColumnChunkMetaData, plain: int, rows: int, limit: int) -> bool:
-    """Whether ``rows`` rows like those of the page take less with a dictionary than without."""
-    half, whole = (_distinct(page.slice(0, count)) for count in (len(page) // 2, len(page)))
-    all_values = _values_of(rows, half, whole)
-    if not whole or not coded.has_dictionary_page or all_values * _width(page) > limit:
-        return False
-    dictionary = coded.data_page_offset - coded.dictionary_page_offset
-    codes = (coded.total_compressed_size - dictionary) * _code_bits(all_values) / _code_bits(whole)
-    return bool(dictionary * all_values / whole + codes * rows / len(page) < plain * rows / len(page))
+def _coded_size(page: pq.ColumnChunkMetaData, rows: int, values: float, most: float) -> float:
+    """About what so many rows take, of which a page with ``values`` values takes so much."""
+    if not page.has_dictionary_page:
+        return math.inf
+    dictionary = page.data_page_offset - page.dictionary_page_offset
+    codes = (page.total_compressed_size - dictionary) * _code_bits(most) / _code_bits(values)
+    return float(dictionary * most / values + codes * rows / _PAGE)
+
+
+def _growth(page: pa.ChunkedArray, rows: int) -> tuple[float, float]:
+    half, whole = (_distinct(page.slice(0, count)) for count in (_PAGE // 2, _PAGE))
+    return whole, _values_of(rows, half, whole)
 
 
 def _distinct(values: pa.ChunkedArray) -> int:
@@ -88,8 +116,3 @@ def _values_of(rows: int, half: int, whole: int) -> float:
 
 def _code_bits(values: float) -> int:
     return max(1, math.ceil(math.log2(max(2.0, values))))
-
-
-def _width(values: pa.ChunkedArray) -> float:
-    """Bytes of a value in a dictionary page."""
-    return float(values.nbytes / max(1, len(values)))

@@ -92,7 +92,8 @@ def test_the_choice_is_never_much_worse_than_the_other(
     options = {**OPTIONS, "compression": codec}
     coded = "n" in with_dictionary(table, [], options)
     chosen, other = (size(table, "n", is_coded, options) for is_coded in (coded, not coded))
-    assert chosen <= other * 1.15 + 512
+    # Runs, which both ways make some 25 times smaller, differ most from one page to the next.
+    assert chosen <= other * 1.25 + table.nbytes / 25
 
 
 def test_the_rewritten_file_has_the_rows_and_is_smaller_than_what_the_inputs_tell(
