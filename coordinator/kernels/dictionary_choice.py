@@ -39,8 +39,9 @@ def with_dictionary(table: pa.Table, worth: Collection[str], options: Mapping[st
         return list(worth)
     limit = options["dictionary_pagesize_limit"]
     growth = {name: _growth(table[name].slice(0, _PAGE), table.num_rows) for name in names}
+    names = [name for name in names if growth[name][0]]  # where all are NULL, nothing is known
     width = {name: table[name].slice(0, _PAGE).nbytes / _PAGE for name in names}
-    fitting = [name for name, (page, most) in growth.items() if page and most * width[name] <= limit]
+    fitting = [name for name in names if growth[name][1] * width[name] <= limit]
     often = [name for name in fitting if growth[name][1] * _OFTEN <= table.num_rows]
     ratio = dict.fromkeys(often, 0.0)
     ratio |= _ratios(table, [name for name in fitting if name not in ratio], [0], growth, options)

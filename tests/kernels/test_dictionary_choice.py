@@ -71,6 +71,31 @@ def test_a_small_table_and_columns_that_are_dictionaries_keep_what_the_inputs_to
     assert with_dictionary(coded, [], OPTIONS) == []
 
 
+def test_of_a_page_of_nulls_nothing_is_known() -> None:
+    table = pa.table({"n": pa.concat_arrays([pa.nulls(20_000, pa.int64()), sample(40_000)["part"].combine_chunks()])})
+    assert with_dictionary(table, ["n"], OPTIONS) == ["n"]
+    assert with_dictionary(table, [], OPTIONS) == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.float32(), pa.time64("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.binary(), pa.decimal128(30, 2),
+        pa.binary(16), pa.uuid(), pa.bool_(), pa.list_(pa.int64()), pa.struct([("a", pa.int32())]), pa.null(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_columns_of_any_type(kind: pa.DataType) -> None:
+    """Those that are not looked at keep what the inputs told."""
+    value: Any = {"list": [1], "struct": {"a": 1}, "null": None, "bool": True}.get(str(kind).split("<")[0], 1)
+    if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind) or kind == pa.uuid():
+        value = b"0123456789abcdef"
+    table = pa.table({"n": pa.array([value] * 20_000, kind)})
+    looked = (pa.types.is_primitive(kind) and kind != pa.bool_()) or kind in (pa.binary(), pa.decimal128(30, 2))
+    assert with_dictionary(table, [], OPTIONS) == (["n"] if looked else [])
+    assert with_dictionary(table, ["n"], OPTIONS) == ["n"]
+
+
 def test_a_dictionary_that_would_not_fit_is_not_begun() -> None:
     table = sample(ROWS)
     assert "city" not in with_dictionary(table, ["city"], {**OPTIONS, "dictionary_pagesize_limit": 10_000})
