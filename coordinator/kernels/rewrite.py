@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from .annotations import Annotations, HeldEnd
 from .batch_sizes import BatchSizes
 from .deletes import read_positions
+from .dictionary_choice import with_dictionary
 from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
 from .fetching import fetched_ahead
@@ -179,6 +180,8 @@ class FileWriter:
         if self._writer is None:
             self._path, self._sink = open_output(self._output, self._storage)
             self._end = None if self._annotations is None else HeldEnd(self._sink)
+            chosen = with_dictionary(table, self._options["use_dictionary"] or (), self._options)
+            self._options["use_dictionary"] = chosen or False
             with writing(self._path):
                 self._writer = pq.ParquetWriter(self._end or self._sink, self._schema, **self._options)
         assert self._path is not None

@@ -55,7 +55,7 @@ def scales(fields: Sequence[FieldJson]) -> dict[int, int]:
 def whole(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Integers, fixed bytes or decimals as the integers ``wanted``; NULL stays. Raises for values that do not fit."""
     if pa.types.is_integer(array.type):
-        return array.cast(wanted)
+        return array if array.type == wanted else array.cast(wanted)
     width = array.type.byte_width
     compact = pa.concat_arrays([array]) if array.offset else array
     validity, data = compact.buffers()
@@ -65,7 +65,8 @@ def whole(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         values = np.frombuffer(memoryview(data), "<i8")[: 2 * len(compact) : 2].copy()
     else:
         values = _big_endian(memoryview(data), len(compact), width)
-    return pa.Array.from_buffers(pa.int64(), len(compact), [validity, pa.py_buffer(values)]).cast(wanted)
+    made = pa.Array.from_buffers(pa.int64(), len(compact), [validity, pa.py_buffer(values)])
+    return made if wanted == pa.int64() else made.cast(wanted)
 
 
 def _big_endian(data: memoryview[int], count: int, width: int) -> npt.NDArray[np.int64]:
