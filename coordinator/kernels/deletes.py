@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .deletion_vectors import read_vector
@@ -15,6 +16,7 @@ from .errors import reading
 from .fetching import side_by_side
 from .key_sets import RowSet
 from .keys import plain_array
+from .row_groups_needed import Range
 from .schema import FieldJson, aligner, arrow_type, field_id
 from .storage import normalize, resolve
 from .tasks import DeleteFile
@@ -71,6 +73,9 @@ class EqualityDeletes:
 
     def __init__(self, fields: Sequence[FieldJson], keys: Any, levels: npt.NDArray[np.int64]) -> None:
         self.ids = tuple(field["id"] for field in fields)
+        self.ranges = {
+            number: [found] for number, c in zip(self.ids, keys.columns, strict=True) if (found := _range(c))
+        }
         self._keys, numbers = RowSet.of([plain_array(keys.column(i)) for i in range(keys.num_columns)])
         self._levels: npt.NDArray[np.int64] | None = None
         if levels.any():
@@ -86,6 +91,15 @@ class EqualityDeletes:
         if self._levels is not None:
             keep |= self._levels[np.maximum(codes, 0)] > level
         return None if bool(keep.all()) else keep
+
+
+def _range(keys: Any) -> Range | None:
+    """The least and the greatest key of a column; None for those with NULL, and of types without such an order."""
+    types = pa.types
+    if keys.null_count or not (types.is_integer(keys.type) or types.is_string(keys.type) or types.is_date32(keys.type)):
+        return None
+    found = pc.min_max(keys)
+    return (found["min"].as_py(), found["max"].as_py()) if len(keys) else None
 
 
 def read_keys(file: DeleteFile, storage: Mapping[str, str]) -> Any:

@@ -20,6 +20,7 @@ from .deletes import EqualityDeletes, Mask, Positions, key_batches, read_keys, s
 from .errors import reading
 from .fetching import side_by_side
 from .reader import FileReader
+from .row_groups_needed import Ranges
 from .schema import FieldJson
 from .tasks import Input, WriteTask
 
@@ -44,6 +45,11 @@ class Applied:
     @property
     def ids(self) -> tuple[int, ...]:
         return self.deletes.ids
+
+    @property
+    def ranges(self) -> Ranges:
+        """By compared column, within which values the keys of any level are; nothing where that is not known."""
+        return self.deletes.ranges
 
     def keep_mask(self, columns: Sequence[pa.Array]) -> Mask | None:
         """Which rows of ``columns`` (arrays in the order of ``ids``) are kept; None when all are."""

@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from .cache import TAKEN_OUT, Bits, TakenOut
 from .deletes import Positions
-from .equality import EqualityCache, deleted_rows
+from .equality import Applied, EqualityCache, deleted_rows
 from .errors import reading
 from .reader import FileReader
-from .row_groups_needed import footer_of
+from .row_groups_needed import footer_of, with_needed_groups
+from .schema import FieldJson
 from .storage import is_local
 from .tasks import DeleteFile, Input, WriteTask, with_inputs
 
@@ -76,11 +77,8 @@ def rows_taken_out(task: WriteTask, threads: int = 1) -> Iterator[Positions]:
     applied = [cache.of(item.equality) for item in task.inputs]
 
     def found(number: int) -> Positions:
-        item = task.inputs[number]
-        if not applied[number]:
-            return np.zeros(0, np.int64)
-        with reading(item.path), FileReader(item, task.storage, ()) as reader:
-            return np.unique(reader.deleted(fields, task.name_mapping, applied[number]))
+        parts = [_rows_of(task, task.inputs[number], fields, deletes) for deletes in applied[number]]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
 
     try:
         at_once = threads if all(is_local(item.path) for item in task.inputs) else max(threads, _REQUESTS)
@@ -91,6 +89,16 @@ def rows_taken_out(task: WriteTask, threads: int = 1) -> Iterator[Positions]:
                 yield from pool.map(found, range(len(task.inputs)))
     finally:
         pa.default_memory_pool().release_unused()
+
+
+def _rows_of(task: WriteTask, item: Input, fields: Sequence[FieldJson], deletes: Applied) -> Positions:
+    """By deletes over the same columns, in the row groups that may hold such keys."""
+    found = [np.zeros(0, np.int64)]
+    compared = [field for field in fields if field["id"] in deletes.ids]
+    for part in with_needed_groups(replace(task, inputs=[item]), deletes.ranges).inputs:
+        with reading(part.path), FileReader(part, task.storage, ()) as reader:
+            found.append(reader.deleted(compared, task.name_mapping, [deletes]))
+    return np.concatenate(found)
 
 
 def _wanted(task: WriteTask, items: Sequence[Input]) -> list[_Wanted]:

@@ -126,3 +126,31 @@ def test_tables_that_say_otherwise_of_the_same_files_share_nothing(tmp_path: Pat
         placed = [replace(item, constants={} if text is None else {"2": text})]
         assert places(bits_taken_out(of_number, [item])[0], 10) == [3, 5]
         assert places(bits_taken_out(of_text, placed)[0], 10) == gone
+
+
+@pytest.mark.parametrize(
+    ("keys", "read"),
+    [
+        ([(33, "x"), (36, "y")], [(6, 8)]),
+        ([(33, "x"), (None, "y")], [None]),
+        ([(700, "x")], []),
+        ([(33, "q")], []),
+        ([(33, None)], [(6, 7)]),
+    ],
+    ids=["two", "null", "beyond", "other text", "null text"],
+)
+def test_row_groups_that_hold_no_such_key_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: list[Row], read: list[object]
+) -> None:
+    """Twenty row groups of five rows; a range is known of columns without NULL among the keys."""
+    rows = [(i, None if i % 7 == 0 else "xy"[i % 2]) for i in range(100)]
+    item = Input(*written(tmp_path, rows, (0, 1)), equality=[0])
+    deletes = [DeleteFile(*written(tmp_path, keys, (0, 1)), fields=FIELDS, keys=len(keys))]
+    opened: list[object] = []
+    reader = equality_rows.FileReader
+    monkeypatch.setattr(
+        equality_rows, "FileReader", lambda part, *rest: (opened.append(part.groups), reader(part, *rest))[1]
+    )
+    (bits,) = bits_taken_out(task_of([item], deletes), [item])
+    assert places(bits, 100) == [number for number, row in enumerate(rows) if row in keys]
+    assert opened == read
