@@ -93,7 +93,7 @@ class EqualityDeletes:
         return None if bool(keep.all()) else keep
 
 
-def _range(keys: Any) -> Range | None:
+def _range(keys: pa.ChunkedArray) -> Range | None:
     """The least and the greatest key of a column; None for those with NULL, and of types without such an order."""
     types = pa.types
     if keys.null_count or not (types.is_integer(keys.type) or types.is_string(keys.type) or types.is_date32(keys.type)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,11 +24,13 @@ _OFTEN = 100
 """How often values occur that want a dictionary whatever else they take: readers filter by it."""
 _WRITER_OPTIONS = ("compression", "compression_level", "data_page_size", "dictionary_pagesize_limit", "version")
 
+Options = Mapping[str, object]
+"""Of a writer."""
 Growth = Mapping[str, tuple[float, float]]
 """By column, how many values a page has, and about how many all rows have."""
 
 
-def with_dictionary(table: pa.Table, worth: Collection[str], options: Mapping[str, Any]) -> list[str]:
+def with_dictionary(table: pa.Table, worth: Collection[str], options: Options) -> list[str]:
     """The paths of ``worth``, with those columns at the top added or left out for which the look says otherwise.
 
     ``options`` are those that the table will be written with. Columns that are dictionaries in memory stay so.
@@ -38,6 +39,7 @@ def with_dictionary(table: pa.Table, worth: Collection[str], options: Mapping[st
     if table.num_rows < _PAGE or not names:
         return list(worth)
     limit = options["dictionary_pagesize_limit"]
+    assert isinstance(limit, int)
     growth = {name: _growth(table[name].slice(0, _PAGE), table.num_rows) for name in names}
     names = [name for name in names if growth[name][0]]  # where all are NULL, nothing is known
     width = {name: table[name].slice(0, _PAGE).nbytes / _PAGE for name in names}
@@ -53,14 +55,14 @@ def with_dictionary(table: pa.Table, worth: Collection[str], options: Mapping[st
     return kept + [name for name in fitting if ratio[name] < 1]
 
 
-def _is_looked_at(kind: pa.DataType) -> bool:
+def _is_looked_at(type_: pa.DataType) -> bool:
     types = pa.types
     known = (types.is_integer, types.is_floating, types.is_temporal, types.is_decimal, types.is_string, types.is_binary)
-    return any(is_such(kind) for is_such in known)
+    return any(is_such(type_) for is_such in known)
 
 
 def _ratios(
-    table: pa.Table, names: list[str], places: Sequence[int], growth: Growth, options: Mapping[str, Any]
+    table: pa.Table, names: list[str], places: Sequence[int], growth: Growth, options: Options
 ) -> dict[str, float]:
     """How many times what they take without dictionaries columns take with them, by the pages that begin there."""
     plain, coded = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
@@ -75,7 +77,7 @@ def _ratios(
     return {name: coded[name] / plain[name] for name in names}
 
 
-def _chunks(page: pa.Table, coded: bool, options: Mapping[str, Any]) -> list[pq.ColumnChunkMetaData]:
+def _chunks(page: pa.Table, coded: bool, options: Options) -> list[pq.ColumnChunkMetaData]:
     """The column chunks of the page."""
     sink = pa.BufferOutputStream()
     pq.write_table(page, sink, use_dictionary=coded, write_statistics=False, store_schema=False, **options)

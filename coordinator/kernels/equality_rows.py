@@ -108,10 +108,10 @@ def _wanted(task: WriteTask, items: Sequence[Input]) -> list[_Wanted]:
     found = []
     for item in items:
         compared = {str(field["id"]) for n in item.equality for field in task.equality_deletes[n].fields}
-        told = json.dumps({number: value for number, value in item.constants.items() if number in compared})
-        key = (*item.equality, told)
+        constants = json.dumps({number: value for number, value in item.constants.items() if number in compared})
+        key = (*item.equality, constants)
         if key not in known:
-            numbers = {sys.intern(f"{names[number]} {told}"): number for number in item.equality}
+            numbers = {sys.intern(f"{names[number]} {constants}"): number for number in item.equality}
             known[key] = _Wanted(frozenset(numbers), numbers)
         found.append(known[key])
     return found
