@@ -21,7 +21,7 @@ from .deletes import Positions
 from .equality import Applied, EqualityCache, deleted_rows
 from .errors import reading
 from .reader import FileReader
-from .row_groups_needed import footer_of, with_needed_groups
+from .row_groups_needed import footer_of, needed_parts
 from .schema import FieldJson
 from .storage import is_local
 from .tasks import DeleteFile, Input, WriteTask, with_inputs
@@ -95,7 +95,7 @@ def _rows_of(task: WriteTask, item: Input, fields: Sequence[FieldJson], deletes:
     """By deletes over the same columns, in the row groups that may hold such keys."""
     found = [np.zeros(0, np.int64)]
     compared = [field for field in fields if field["id"] in deletes.ids]
-    for part in with_needed_groups(replace(task, inputs=[item]), deletes.ranges).inputs:
+    for part in needed_parts(item, task, deletes.ranges):
         with reading(part.path), FileReader(part, task.storage, ()) as reader:
             found.append(reader.deleted(compared, task.name_mapping, [deletes]))
     return np.concatenate(found)

@@ -34,7 +34,15 @@ def with_needed_groups(task: WriteTask, ranges: Ranges) -> WriteTask:
 
 
 def _parts(item: Input, task: WriteTask, ranges: Ranges) -> Iterator[Input]:
-    if item.groups is not None or not (is_local(item.path) or item.size > WHOLE_FILE_BYTES):
+    if is_local(item.path) or item.size > WHOLE_FILE_BYTES:
+        yield from needed_parts(item, task, ranges)
+    else:
+        yield item
+
+
+def needed_parts(item: Input, task: WriteTask, ranges: Ranges) -> Iterator[Input]:
+    """The row groups of a data file that may hold a value of each of ``ranges``; a part of a file as it is."""
+    if item.groups is not None or not ranges:
         yield item
         return
     with reading(item.path):

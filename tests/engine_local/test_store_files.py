@@ -117,6 +117,49 @@ def test_deleted_rows_stay_away(engine: EmbeddedEngine, s3_server: Any) -> None:
     assert rows(engine, sql, t=replace(scan, task=task)) == [{"n": GROUP * 2 - 2, "gone": 0}]
 
 
+def test_deleted_keys_are_looked_for_once(engine: EmbeddedEngine, s3_server: Any) -> None:
+    """In the compared column of the row groups that may hold them; then neither is asked for again."""
+    scan = scan_of(s3_server, numbers(0, GROUP * GROUPS))
+    (item,) = scan.task.inputs
+    store, _ = bucket(s3_server, "deletes")
+    gone = pa.table({"k": pa.array([7, GROUP + 7], pa.int64())}, schema=pa.schema([SCHEMA.field("k")]))
+    with store.open_output_stream("deletes/e.parquet") as out:
+        pq.write_table(gone, out)
+    size = store.get_file_info("deletes/e.parquet").size
+    deletes = [DeleteFile("s3://deletes/e.parquet", size, fields=FIELDS[:1], keys=2)]
+    task = replace(scan.task, inputs=[replace(item, equality=[0])], equality_deletes=deletes)
+    column = 8 * GROUP
+    read = []
+    for _ in range(2):
+        s3_server.bytes = 0
+        found = rows(engine, "SELECT count(*) AS n, sum(v) > 0 AS some FROM t", t=replace(scan, task=task))
+        assert found == [{"n": GROUP * GROUPS - 2, "some": True}]
+        read.append(s3_server.bytes)
+    assert read[1] < 1.1 * GROUPS * column
+    assert read[0] < read[1] + 3.5 * column, "two row groups of the key"
+
+
+def test_parts_of_a_nested_column_are_asked_for_alone(engine: EmbeddedEngine, s3_server: Any) -> None:
+    flat = numbers(0, GROUP * GROUPS)
+    store, storage = bucket(s3_server, "nested")
+    parts = [SCHEMA.field(name) for name in ("v", "w")]
+    type_ = pa.struct(parts)
+    pair = pa.StructArray.from_arrays([flat["v"].combine_chunks(), flat["w"].combine_chunks()], fields=parts)
+    field = pa.field("r", type_, metadata={"PARQUET:field_id": "9"})
+    table = pa.table([flat["k"], pair], schema=pa.schema([SCHEMA.field("k"), field]))
+    with store.open_output_stream("nested/r.parquet") as out:
+        pq.write_table(table, out, row_group_size=GROUP, use_dictionary=False, compression=None)
+    column = {"id": 9, "name": "r", "required": False, "type": {"type": "struct", "fields": FIELDS[1:]}}
+    task = WriteTask([column], [Input("s3://nested/r.parquet", store.get_file_info("nested/r.parquet").size)],
+                     Output("", ""), storage=storage)  # fmt: skip
+    plain = pa.struct([(part.name, part.type) for part in parts])
+    scan = FileScan(task, pa.schema([("r", plain)]), table.num_rows)
+    assert rows(engine, "SELECT count(r.v) AS n FROM t", t=scan) == [{"n": table.num_rows}]
+    s3_server.bytes = 0
+    assert rows(engine, "SELECT sum(r.w) AS w FROM t", t=scan) == [{"w": sum(flat["w"].to_pylist())}]
+    assert s3_server.bytes < 1.1 * GROUPS * 8 * GROUP
+
+
 def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, s3_server: Any) -> None:
     scan = scan_of(s3_server, numbers(0, 10), numbers(10, 10))
     mine, other = scan.task.inputs
