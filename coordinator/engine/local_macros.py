@@ -20,3 +20,10 @@ MACROS = (
         WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)
         ELSE CASE WHEN x < 0 THEN '-' ELSE '' END || java_scientific(CAST(abs(x) AS VARCHAR)) END""",
 )
+_NAMES = ("java_double(", "finite_or_null(")
+"""Those that stand in statements; the others are theirs."""
+
+
+def macros_of(sql: str) -> tuple[str, ...]:
+    """What a statement needs: they take longer to make than most statements to run."""
+    return MACROS if any(name in sql.lower() for name in _NAMES) else ()

@@ -20,7 +20,7 @@ from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.parquet_scan import Alike, parquet_files
 from coordinator.engine.embedded.store_files import StoreFiles
-from coordinator.engine.embedded.worker import answered
+from coordinator.engine.embedded.worker import Databases, answered
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.processes.nursery import Nursery
 from coordinator.engine.processes.sent_rows import PulledRows
@@ -228,3 +228,19 @@ def test_a_result_that_is_not_answered_is_gone(tmp_path: Path) -> None:
         if isinstance(found, Answered):
             Path(found.path).unlink()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_databases_are_made_ahead_and_share_nothing(tmp_path: Path) -> None:
+    databases = Databases(EngineSettings(str(tmp_path)))
+    places = set()
+    for _ in range(5):
+        database = databases.take()
+        databases.refill()
+        assert database.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+        assert database.execute("SELECT count(*) FROM duckdb_functions() WHERE NOT internal").fetchall() == [(0,)]
+        database.execute("CREATE TABLE left_behind (n INTEGER)")
+        ((place,),) = database.execute("SELECT current_setting('temp_directory')").fetchall()
+        places.add(place)
+        database.close()
+    assert len(places) == 5, "what one removes at its end is no other's"
+    assert {Path(place).parent for place in places} == {tmp_path}

@@ -10,7 +10,9 @@ import os
 import pickle
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,7 +28,7 @@ from coordinator.engine.embedded.sql_text import identifier, text
 from coordinator.engine.embedded.store_files import StoreFiles, without_scheme
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
-from coordinator.engine.local_macros import MACROS
+from coordinator.engine.local_macros import macros_of
 from coordinator.engine.processes.memory import limit_memory
 from coordinator.engine.processes.messages import END, joined, pieces
 from coordinator.engine.processes.profile import MOST_BYTES
@@ -38,6 +40,8 @@ from coordinator.kernels.tasks import with_inputs
 from shared.errors import ErrorCode, ProcessionError
 
 _BATCH_ROWS = 2048
+_AHEAD = 2
+"""Databases that wait for a statement, of some megabytes each: clients send one right after the other."""
 _BESIDE_DATABASE = 1 << 30
 """Bytes for what the database does not count: vectors, files that the kernels read, results."""
 
@@ -51,14 +55,37 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     settings = _received(requests)
     assert isinstance(settings, EngineSettings)
     limit_memory(2 * settings.memory_bytes + _BESIDE_DATABASE)
-    database = database_of(settings)
+    databases = Databases(settings)
     _send(answers, Answered(""))
     while (statement := _received(requests)) is not None:
+        database = databases.take()
         answer = answered(database, statement, settings, PulledRows(requests, answers))
         _send(answers, answer)
+        databases.refill()
         database.close()
         pa.default_memory_pool().release_unused()
-        database = database_of(settings)
+
+
+class Databases:
+    """One for each statement. Making one takes longer than most statements, and is done in a thread between them."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._thread = ThreadPoolExecutor(1)
+        self._made = 0
+        self._ahead: deque[Future[duckdb.DuckDBPyConnection]] = deque()
+        self.refill()
+        self._ahead[0].result()
+
+    def take(self) -> duckdb.DuckDBPyConnection:
+        """A database of the caller's own, who closes it."""
+        return self._ahead.popleft().result()
+
+    def refill(self) -> None:
+        """Begin to make those that are missing."""
+        while len(self._ahead) < _AHEAD:
+            self._made += 1
+            self._ahead.append(self._thread.submit(database_of, self._settings, self._made))
 
 
 def answered(database: Any, statement: Statement, settings: EngineSettings, pulled: PulledRows) -> Answer:
@@ -99,6 +126,8 @@ def _result(
 ) -> Answered:
     _open_scans(database, statement, store, written, settings.threads)
     register_functions(database, statement.sql, set())
+    for macro in macros_of(statement.sql):
+        database.execute(macro)
     if statement.profiled:
         database.execute("SET enable_profiling = 'no_output'")
     database.execute("SET python_enable_replacements = false")
@@ -173,14 +202,14 @@ def _share(scan: FileScan, paths: set[str]) -> float:
     return sum(item.size for item in scan.task.inputs if item.path in paths) / total if total else 0.0
 
 
-def database_of(settings: EngineSettings) -> Any:
-    """A database for one statement, which has read nothing yet."""
+def database_of(settings: EngineSettings, number: int = 0) -> duckdb.DuckDBPyConnection:
+    """A database for one statement, which has read nothing yet; by its number it spills apart from the next one."""
     connection = duckdb.connect(
         ":memory:",
         config={
             "memory_limit": f"{settings.memory_bytes}B",
             "threads": settings.threads,
-            "temp_directory": str(Path(settings.scratch) / f"spill-{os.getpid()}"),
+            "temp_directory": str(Path(settings.scratch) / f"spill-{os.getpid()}-{number}"),
             "max_temp_directory_size": f"{settings.spill_bytes}B",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -190,8 +219,6 @@ def database_of(settings: EngineSettings) -> Any:
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # it goes to the standard output, also where nobody reads
     connection.execute("SET parquet_metadata_cache = true")
-    for macro in MACROS:
-        connection.execute(macro)
     return connection
 
 
