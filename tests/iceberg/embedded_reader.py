@@ -13,6 +13,8 @@ import pyarrow as pa
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.embedded.store_files import StoreFiles
 from coordinator.engine.inputs import file_scans, local_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.processes.nursery import Nursery
@@ -67,6 +69,12 @@ class Reader:
             inside = table_of(_own_database().run(work.sql, execution, inputs))
         assert shown(found) == shown(inside)
         return found
+
+
+def direct(reader: Reader, query: str) -> int:
+    """How many files the database reads itself."""
+    scan = reader.scan(reader.work(query, engine="embedded"))
+    return sum(map(len, parquet_files(scan, StoreFiles(print)).values()))
 
 
 def table_of(batches: Iterable[Any]) -> pa.Table:

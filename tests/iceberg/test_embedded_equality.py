@@ -9,22 +9,14 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import LongType
 
-from coordinator.engine.embedded.parquet_scan import parquet_files
-from coordinator.engine.embedded.store_files import StoreFiles
 from coordinator.kernels import cache, equality_rows
-from tests.iceberg.embedded_reader import Reader, numbered, tuples
+from tests.iceberg.embedded_reader import Reader, direct, numbered, tuples
 
 GROUPS = {"write.parquet.row-group-limit": "1000"}
 
 
 def longs(*values: int | None) -> pa.Array:
     return pa.array(values, pa.int64())
-
-
-def direct(reader: Reader, query: str) -> int:
-    """How many files the database reads itself."""
-    scan = reader.scan(reader.work(query, engine="embedded"))
-    return sum(map(len, parquet_files(scan, StoreFiles(print)).values()))
 
 
 def test_changes_that_come_in_are_seen_by_the_next_statement(reader: Reader, lake: Any, foreign: Any) -> None:

@@ -26,10 +26,8 @@ from pyiceberg.types import (
 )
 
 from coordinator.engine.embedded.column_types import is_stored_as
-from coordinator.engine.embedded.parquet_scan import parquet_files
-from coordinator.engine.embedded.store_files import StoreFiles
 from coordinator.kernels.schema import arrow_field
-from tests.iceberg.embedded_reader import Reader, tuples
+from tests.iceberg.embedded_reader import Reader, direct, tuples
 
 GROUPS = {"write.parquet.row-group-limit": "100"}
 WHO = pa.struct([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us"))])
@@ -106,12 +104,6 @@ def stored(table: Any) -> list[dict[str, Any]]:
     """The rows as they are in the files: PyIceberg writes some NULLs within lists as what is empty."""
     paths = [task.file.file_path.removeprefix("file://") for task in table.scan().plan_files()]
     return [row for path in paths for row in pq.read_table(path).to_pylist()]
-
-
-def direct(reader: Reader, query: str) -> int:
-    """How many files the database reads itself."""
-    scan = reader.scan(reader.work(query, engine="embedded"))
-    return sum(map(len, parquet_files(scan, StoreFiles(print)).values()))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

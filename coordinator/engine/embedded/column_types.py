@@ -2,7 +2,8 @@
 
 Nested columns are read where a file has the very parts that the table has, by field id and by name: DuckDB then reads
 the parts that a query uses alone, and leaves row groups out by their statistics. Not those with floating point inside,
-since statistics that leave NaN out cannot be told apart from others, and DuckDB would believe them at any depth.
+since statistics that leave NaN out cannot be told apart from others, and DuckDB would believe them at any depth, as it
+would Bloom filters, in which -0.0 is not 0.0.
 """
 
 from __future__ import annotations
