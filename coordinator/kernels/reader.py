@@ -68,7 +68,9 @@ class FileReader:
         else:
             source, mapped = pa.BufferReader(fetched.result()), False
         # Such a footer is not kept for others: it hides what the columns are.
-        metadata = None if unscaled is None else unscaled.read(source, source.size())
+        metadata = None
+        if unscaled is not None:
+            source, metadata = unscaled.opened(source, at_hand=mapped or fetched is not None)
         self._is_stored = unscaled is None or metadata is not None
         metadata = metadata or _footer(item, source)
         # Every file decides for itself: as dictionaries, mostly distinct values would take several times their size.

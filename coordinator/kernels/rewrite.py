@@ -24,6 +24,7 @@ from .joined_rewrite import TooLargeError, kept_columns, rewritten
 from .outputs import discard, open_output, read_metrics
 from .reader import FileReader
 from .schema import Leaf, leaves
+from .sound_footer import require_sound
 from .storage import normalize
 from .tasks import Fragment, WriteTask
 from .unscaled import scales, with_integers
@@ -43,7 +44,12 @@ def run(payload: bytes) -> bytes:
 
 
 def copy(task: WriteTask, check: Callable[[], None]) -> Fragment:
-    """The same in this process, without the way over bytes; what ``check`` raises at any batch ends it."""
+    """The same in this process, without the way over bytes; what ``check`` raises at any batch ends it.
+
+    Footers that end the process are refused: here it may be one of many statements.
+    """
+    for item in task.inputs:
+        require_sound(item, task.storage)
     try:
         return _decoded(task, check)
     finally:

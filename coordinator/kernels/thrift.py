@@ -31,7 +31,12 @@ class Reader:
                 return fields
             delta, kind = header >> 4, header & 15
             last = last + delta if delta else self._zigzag()
-            fields[last] = (kind, self._value(kind))
+            # Most of what a footer says are small numbers.
+            if 4 <= kind <= 6 and (byte := self.data[self.offset]) < 128:
+                fields[last] = (kind, (byte >> 1) ^ -(byte & 1))
+                self.offset += 1
+            else:
+                fields[last] = (kind, self._value(kind))
             if last == until:
                 return fields
 

@@ -64,12 +64,12 @@ def whole(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(array.type):
         values = np.frombuffer(memoryview(data), "<i8")[: 2 * len(compact) : 2].copy()
     else:
-        values = _big_endian(memoryview(data), len(compact), width)
+        values = from_big_endian(memoryview(data), len(compact), width)
     made = pa.Array.from_buffers(pa.int64(), len(compact), [validity, pa.py_buffer(values)])
     return made if wanted == pa.int64() else made.cast(wanted)
 
 
-def _big_endian(data: memoryview[int], count: int, width: int) -> npt.NDArray[np.int64]:
+def from_big_endian(data: memoryview[int], count: int, width: int) -> npt.NDArray[np.int64]:
     """Numbers of at most eight bytes: each is read with the bytes that follow it, which are shifted out again."""
     within = min(count, (len(data) - 8) // width + 1) if len(data) >= 8 else 0
     values = np.empty(count, np.int64)
