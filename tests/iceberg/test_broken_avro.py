@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -50,6 +51,16 @@ def test_what_is_there_is_read() -> None:
     assert decoder.tell() == 13
     with pytest.raises(EOFError):
         decoder.read_int()
+
+
+@pytest.mark.parametrize("value", [0.1, -0.0, 1e300, float("-inf"), 5e-324])
+def test_doubles_are_read_with_all_of_their_bits(value: float) -> None:
+    """PyIceberg's own decoder gives a float: partitions of doubles were not found again."""
+    decoder = checked_decoder(struct.pack("<d", value) + b"x")
+    assert struct.pack("<d", decoder.read_double()) == struct.pack("<d", value)
+    assert decoder.tell() == 8
+    with pytest.raises(EOFError):
+        decoder.read_double()
 
 
 def test_pyiceberg_reads_manifest_lists_so() -> None:

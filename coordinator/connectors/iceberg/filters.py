@@ -5,8 +5,9 @@ Only what surely excludes a file does so: a conjunct that we cannot read selects
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyiceberg.expressions import (
@@ -39,6 +40,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import FloatType
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from shared.plan.blocks import decode_constant
@@ -214,7 +216,7 @@ def _bound(schema: Schema, column: RowExpression, operator: type[Any], *operands
     if not isinstance(inner, Variable):
         return AlwaysTrue()
     field = next((f for f in schema.fields if f.name.lower() == inner.name.lower()), None)
-    if field is None:
+    if field is None or (isinstance(field.field_type, FloatType) and any(map(is_infinite, _single(operands)))):
         return AlwaysTrue()
     try:
         predicate: BooleanExpression = operator(field.name, *operands)
@@ -222,6 +224,16 @@ def _bound(schema: Schema, column: RowExpression, operator: type[Any], *operands
     except (ValueError, TypeError, NotImplementedError):
         return AlwaysTrue()
     return predicate
+
+
+def is_infinite(value: object) -> bool:
+    """PyIceberg takes such a value for one that no column of type float holds."""
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _single(operands: Sequence[object]) -> Iterator[object]:
+    for operand in operands:
+        yield from operand if isinstance(operand, set) else (operand,)
 
 
 def _unwrapped(expression: RowExpression) -> RowExpression:

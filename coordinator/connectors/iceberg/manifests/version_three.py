@@ -34,6 +34,7 @@ from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
 from coordinator.connectors.iceberg.manifests.avro_files import decoding, iceberg_schema, open_avro
+from coordinator.connectors.iceberg.manifests.encoding import BlockedAvroFile
 from coordinator.connectors.iceberg.manifests.lists import manifests_of
 from coordinator.connectors.iceberg.manifests.reader import FIRST_ROW_ID, ManifestDataFile, first_row_id
 
@@ -81,12 +82,13 @@ class ManifestWriterV3(ManifestWriterV2):
         return manifest_entry_schema_with_data_file(3, StructType(*fields))
 
     def new_writer(self) -> AvroOutputFile[ManifestEntry]:
-        return AvroOutputFile[ManifestEntry](
+        plain = AvroOutputFile[ManifestEntry](
             output_file=self._output_file,
             file_schema=self._with_partition(3),
             schema_name="manifest_entry",
             metadata=self._meta,
         )
+        return BlockedAvroFile.like(plain)
 
     def prepare_entry(self, entry: ManifestEntry) -> ManifestEntry:
         checked = super().prepare_entry(entry)

@@ -26,6 +26,7 @@ from pyiceberg.expressions.visitors import bind
 from pyiceberg.schema import Schema
 from pyiceberg.types import TimestampNanoType, TimestamptzNanoType
 
+from coordinator.connectors.iceberg.filters import is_infinite
 from coordinator.connectors.iceberg.opaque_types import is_opaque
 from coordinator.connectors.iceberg.scans.columns import PATHS
 from coordinator.kernels.row_groups_needed import Ranges
@@ -106,6 +107,8 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
     ranges = domain["values"].get("ranges", ())
     if kind in _FLOATING and any("valueBlock" not in each["high"] for each in ranges):
         return AlwaysTrue()  # NaN is above all numbers, and no bound of a file tells of it
+    if kind == "real" and any(is_infinite(_bound(each[end])) for each in ranges for end in ("low", "high")):
+        return AlwaysTrue()
     single = [each for each in ranges if _is_single(each)]
     parts = [_of_range(name, each) for each in ranges if not _is_single(each)] + _of_values(name, single)
     if domain.get("nullAllowed"):

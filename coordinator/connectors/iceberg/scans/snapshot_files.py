@@ -22,14 +22,14 @@ from coordinator.kernels.storage import is_local
 MOST_FILES = 1000
 _MOST_MANIFEST_BYTES = 2 << 20
 """Of one snapshot: reading more, and asking each file whether it is needed, takes planning as long as Spark saves."""
-_REMEMBERED_BYTES = 4 << 20
-"""Of manifests; what is read of them takes some twenty times as much."""
+_REMEMBERED_FILES = 10_000
+"""Data and delete files of all snapshots; each takes some 8 kB."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     files: tuple[Candidate, ...] | str
-    manifest_bytes: int
+    count: int
 
 
 class SnapshotFiles:
@@ -55,8 +55,8 @@ class SnapshotFiles:
             index = DeleteIndex(live.deletes, table.specs())
             files = self.checked(table, tuple(Candidate(data, index.of(data)) for data in live.data))
         with self._lock:
-            self._known[key] = _Known(files, size)
-            while sum(known.manifest_bytes for known in self._known.values()) > _REMEMBERED_BYTES:
+            self._known[key] = _Known(files, len(live.data) + len(live.deletes))
+            while sum(known.count for known in self._known.values()) > _REMEMBERED_FILES:
                 self._known.popitem(last=False)
         return files
 

@@ -14,9 +14,9 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     ManifestWriter,
+    ManifestWriterV1,
     ManifestWriterV2,
     manifest_entry_schema_with_data_file,
-    write_manifest,
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -35,6 +35,7 @@ from pyiceberg.table.update.snapshot import _SnapshotProducer
 from pyiceberg.typedef import TableVersion
 from pyiceberg.types import StructType
 
+from coordinator.connectors.iceberg.manifests.encoding import Blocked
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, holds_live, live
 from coordinator.connectors.iceberg.manifests.metadata_files import CALL_ID
@@ -57,6 +58,8 @@ Touched = set[str]
 
 _MERGED_BYTES = 8 << 20
 """Manifests up to this size together are written as one: the default of commit.manifest.target-size-bytes."""
+_MERGED_ENTRIES = 20_000
+"""And up to so many entries, of which each takes some kilobytes of memory."""
 
 
 @dataclass(slots=True)
@@ -65,9 +68,22 @@ class _Merged:
 
     parts: list[tuple[Sequence[ManifestEntry], Collection[str]]] = field(default_factory=list)
     size: int = 0
+    entries: int = 0
+
+    def has_room(self, manifest: ManifestFile, listed: Sequence[ManifestEntry]) -> bool:
+        fits = self.size + manifest.manifest_length <= _MERGED_BYTES and self.entries + len(listed) <= _MERGED_ENTRIES
+        return fits or not self.parts
 
 
-class DeleteManifestWriter(ManifestWriterV2):
+class DataManifestWriter(Blocked, ManifestWriterV2):
+    """Data manifests of version 2."""
+
+
+class DataManifestWriterV1(Blocked, ManifestWriterV1):
+    """Manifests of version 1."""
+
+
+class DeleteManifestWriter(Blocked, ManifestWriterV2):
     """Delete manifests that Iceberg Java can read: PyIceberg's writer always declares data manifests, and gives
     equality ids as longs, on which Java fails with a ClassCastException."""
 
@@ -180,7 +196,8 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             return writer
         if content == ManifestContent.DELETES:
             return DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression)
-        return write_manifest(version, spec, self.schema(), output, self._snapshot_id, self._compression)
+        data = DataManifestWriterV1 if version == 1 else DataManifestWriter
+        return data(spec, self.schema(), output, self._snapshot_id, self._compression)
 
     def without(
         self, manifests: Iterable[tuple[ManifestFile, Sequence[ManifestEntry], Collection[str]]]
@@ -188,7 +205,7 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         """Manifests of which nothing goes as they are; what others list anew: the gone deleted, the rest existing.
 
         Small ones become one together, as Iceberg's ``MergingSnapshotProducer`` does: to write a manifest takes longer
-        than its entries, and an attempt that is slower than other writers never lands. Entries of some 8 MB are held.
+        than its entries, and an attempt that is slower than other writers never lands.
         """
         kept: list[ManifestFile] = []
         waiting: dict[tuple[int, ManifestContent], _Merged] = {}
@@ -198,11 +215,12 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
                 continue
             key = (manifest.partition_spec_id, manifest.content)
             merged = waiting.setdefault(key, _Merged())
-            if merged.parts and merged.size + manifest.manifest_length > _MERGED_BYTES:
+            if not merged.has_room(manifest, listed):
                 kept.append(self._merged(*key, merged))
                 merged = waiting[key] = _Merged()
             merged.parts.append((listed, gone))
             merged.size += manifest.manifest_length
+            merged.entries += len(listed)
         return kept + [self._merged(*key, merged) for key, merged in waiting.items()]
 
     def _merged(self, spec_id: int, content: ManifestContent, merged: _Merged) -> ManifestFile:
