@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import conjuncts, typed
 from coordinator.unparser import grouping, joins, marks, windows
-from coordinator.unparser.above_numbers import with_nan
 from coordinator.unparser.block import Block, Part, read, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
+from coordinator.unparser.iceberg_conditions import for_iceberg
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.plan_forms import renamed
 from coordinator.unparser.programs import calls_python
@@ -252,7 +252,7 @@ class Relations:
         found = exists_filter(node)
         if found is None:
             self.decided |= marks.decided_marks(node, None)
-            predicate = with_nan(node.predicate) if self._is_stored(node.source) else node.predicate
+            predicate = for_iceberg(node.predicate) if self._is_stored(node.source) else node.predicate
             return self._where(self.plain(node.source), predicate)
         block = joins.matched(self, found.matched)
         for projection in found.above:

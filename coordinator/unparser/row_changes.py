@@ -10,8 +10,8 @@ from sqlglot import exp
 from coordinator.expressions.builders import typed
 from coordinator.planner.row_changes import FILE, ROW_ID, RowChange, RowClause
 from coordinator.unparser import unparse_for_spark
-from coordinator.unparser.above_numbers import with_nan
 from coordinator.unparser.expressions import expression
+from coordinator.unparser.iceberg_conditions import for_iceberg
 from coordinator.unparser.qualified_columns import STORED, Names, qualified
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.stored_json import stored_json
@@ -36,7 +36,7 @@ def changed_rows(change: RowChange, logical: OutputNode, relation_of: RelationOf
         sql, inputs = unparse_for_spark(change.source, change.source_columns, relation_of)
         using = f"({sql})"
         names |= {v.name: (_SOURCE, v.name) for v in change.source_columns}
-    condition = "TRUE" if change.condition is None else text_of(with_nan(change.condition), names)
+    condition = "TRUE" if change.condition is None else text_of(for_iceberg(change.condition), names)
     clauses = " ".join(_clause(clause, names) for clause in change.clauses)
     return "MERGE INTO", f"AS `{_TARGET}` USING {using} AS `{_SOURCE}` ON {condition} {clauses}", inputs
 

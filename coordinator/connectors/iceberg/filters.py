@@ -39,8 +39,8 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import FloatType
+from pyiceberg.transforms import IdentityTransform, TruncateTransform
+from pyiceberg.types import FloatType, IntegerType, LongType
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from shared.plan.blocks import decode_constant
@@ -59,6 +59,7 @@ _COMPARISONS: dict[str, tuple[type[object], type[object], type[object]]] = {
     "greater_than_or_equal": (GreaterThanOrEqual, LessThan, LessThanOrEqual),
 }
 _NEGATED_SWAP = {EqualTo: NotEqualTo, NotEqualTo: EqualTo}
+_BITS: Mapping[type, int] = {IntegerType: 32, LongType: 64}
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint")
 
 
@@ -136,10 +137,28 @@ def _partition_filter(spec: PartitionSpec, schema: Schema, predicate: BooleanExp
     try:
         projected = inclusive_projection(schema, spec)(predicate)
         evaluate = expression_evaluator(Schema(*spec.partition_type(schema).fields), projected, case_sensitive=True)
-    except (ValueError, TypeError, KeyError):
-        # An old spec over a dropped column says nothing about today's columns.
+        wrapped = _wrapped(spec, schema)
+    except (ValueError, TypeError, KeyError, OverflowError):
+        # An old spec over a dropped column says nothing about today's columns, nor do days that Python has not.
         return lambda _file: True
-    return lambda file: bool(evaluate(file.file.partition))
+
+    def may_match(file: LiveFile) -> bool:
+        partition = file.file.partition
+        return bool(evaluate(partition)) or any((partition[place] or 0) > limit for place, limit in wrapped)
+
+    return may_match
+
+
+def _wrapped(spec: PartitionSpec, schema: Schema) -> list[tuple[int, int]]:
+    """Fields by place that truncate whole numbers, with a limit: above it may be what was truncated below the least."""
+    found = []
+    for place, field in enumerate(spec.fields):
+        if not isinstance(field.transform, TruncateTransform):
+            continue
+        bits = _BITS.get(type(schema.find_type(field.source_id)))
+        if bits is not None:
+            found.append((place, (1 << (bits - 1)) - 1 - field.transform.width))
+    return found
 
 
 def iceberg_predicate(expression: RowExpression, schema: Schema, *, negated: bool = False) -> BooleanExpression:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import time
 from typing import Any
 from urllib.parse import quote_plus
 
 import numpy as np
 from pyiceberg.manifest import DataFile
-from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.partitioning import PartitionSpec, _to_partition_representation
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, HourTransform, Transform
 from pyiceberg.typedef import Record
-from pyiceberg.types import DateType, IcebergType, UnknownType
+from pyiceberg.types import DateType, IcebergType, TimeType, UnknownType
+from pyiceberg.utils.datetime import time_to_micros
+
+
+def _stored_time(_type: IcebergType, value: object) -> object:
+    """PyIceberg expects a time here, also of the number that a bucket is."""
+    return time_to_micros(value) if isinstance(value, time) else value
+
+
+_to_partition_representation.register(TimeType)(_stored_time)
 
 
 def partition_values(file: DataFile, spec: PartitionSpec, schema: Schema) -> list[tuple[str, str]]:

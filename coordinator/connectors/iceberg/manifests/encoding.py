@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from pyiceberg.avro.encoder import BinaryEncoder
 from pyiceberg.avro.file import AvroOutputFile
@@ -24,6 +24,7 @@ from pyiceberg.avro.writer import (
     StructWriter,
     Writer,
 )
+from pyiceberg.io import OutputStream
 from pyiceberg.manifest import ManifestEntry, ManifestWriter
 from pyiceberg.utils.lazydict import LazyDict
 
@@ -136,7 +137,7 @@ def _optional(put: Put) -> Put:
 
 
 def _struct(fields: Sequence[tuple[int | None, Put]]) -> Put:
-    def struct(out: bytearray, value: Any) -> None:
+    def struct(out: bytearray, value: Sequence[object]) -> None:
         for place, put in fields:
             # Without a place it is a default value, which its writer knows.
             put(out, None if place is None else value[place])
@@ -156,7 +157,7 @@ def _list(put: Put) -> Put:
 
 
 def _map(put_key: Put, put_value: Put) -> Put:
-    def pairs(out: bytearray, values: Mapping[Any, object]) -> None:
+    def pairs(out: bytearray, values: Mapping[object, object]) -> None:
         _put_int(out, len(values))
         for key, value in values.items():
             put_key(out, key)
@@ -198,6 +199,6 @@ def _put_bounds(out: bytearray, values: Mapping[int, bytes]) -> None:
 
 def _as_before(writer: Writer, out: bytearray, value: object) -> None:
     """Values of partitions have many types, and few of them."""
-    stream: Any = io.BytesIO()
-    writer.write(BinaryEncoder(stream), value)
+    stream = io.BytesIO()
+    writer.write(BinaryEncoder(cast(OutputStream, stream)), value)
     out += stream.getvalue()

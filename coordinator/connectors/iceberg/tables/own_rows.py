@@ -34,6 +34,7 @@ from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.stored_columns import stored_batch
 from coordinator.connectors.iceberg.tables.write_audit import Audited
 from coordinator.connectors.iceberg.tables.written_types import check_foreign
+from coordinator.connectors.iceberg.tables.zeros_apart import zeros_apart
 from coordinator.kernels.lineage import ROW_ID
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.table_writes import LeftToEngineError, RowsOfQuery, TableWrite, WriteContext
@@ -164,10 +165,11 @@ def written_files(
             if most_files is not None and written > most_files:  # before any of them is written
                 message = f"Rows of table {'.'.join(table.name())} go into more than {most_files} files"
                 raise LeftToEngineError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
-            for file in _dataframe_to_data_files(metadata, part, table.io, uuid.UUID(write_id), numbers):
-                context.procedure.check_cancelled()  # those that other threads still write are looked for later
-                file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
-                yield file
+            for piece in zeros_apart(part, metadata.schema(), metadata.spec()):
+                for file in _dataframe_to_data_files(metadata, piece, table.io, uuid.UUID(write_id), numbers):
+                    context.procedure.check_cancelled()  # those that other threads still write are looked for later
+                    file.spec_id = table.metadata.default_spec_id  # which PyIceberg gives and does not keep
+                    yield file
     except _NOT_WRITTEN as error:
         message = f"Rows of table {'.'.join(table.name())} cannot be written: {error}"
         raise LeftToEngineError(ErrorCode.NOT_SUPPORTED, message) from error
