@@ -59,7 +59,7 @@ _COMPARISONS: dict[str, tuple[type[object], type[object], type[object]]] = {
     "greater_than_or_equal": (GreaterThanOrEqual, LessThan, LessThanOrEqual),
 }
 _NEGATED_SWAP = {EqualTo: NotEqualTo, NotEqualTo: EqualTo}
-_BITS: Mapping[type, int] = {IntegerType: 32, LongType: 64}
+_BITS: Mapping[type, tuple[int, ...]] = {IntegerType: (32,), LongType: (32, 64)}
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint")
 
 
@@ -144,20 +144,20 @@ def _partition_filter(spec: PartitionSpec, schema: Schema, predicate: BooleanExp
 
     def may_match(file: LiveFile) -> bool:
         partition = file.file.partition
-        return bool(evaluate(partition)) or any((partition[place] or 0) > limit for place, limit in wrapped)
+        return bool(evaluate(partition)) or any((partition[place] or 0) in values for place, values in wrapped)
 
     return may_match
 
 
-def _wrapped(spec: PartitionSpec, schema: Schema) -> list[tuple[int, int]]:
-    """Fields by place that truncate whole numbers, with a limit: above it may be what was truncated below the least."""
+def _wrapped(spec: PartitionSpec, schema: Schema) -> list[tuple[int, range]]:
+    """Fields by place that truncate whole numbers, with what values below the least number may have become there."""
     found = []
     for place, field in enumerate(spec.fields):
-        if not isinstance(field.transform, TruncateTransform):
-            continue
-        bits = _BITS.get(type(schema.find_type(field.source_id)))
-        if bits is not None:
-            found.append((place, (1 << (bits - 1)) - 1 - field.transform.width))
+        if isinstance(field.transform, TruncateTransform):
+            # Of a column that became wider, older files have partitions of fewer bits.
+            widths = _BITS.get(type(schema.find_type(field.source_id)), ())
+            ends = [1 << (bits - 1) for bits in widths]
+            found += [(place, range(end - field.transform.width, end)) for end in ends]
     return found
 
 
