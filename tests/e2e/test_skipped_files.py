@@ -98,6 +98,26 @@ def test_the_two_zeros_are_written_once(service: Service) -> None:
     assert service.execute("SELECT id FROM iceberg.skipped.zeros ORDER BY id") == [[3], [4], [11], [12]]
 
 
+def test_spark_writes_partitions_that_it_sorts_otherwise(service: Service) -> None:
+    """To it UUIDs are texts and both zeros are one number; a rewrite keeps the partitions of the zeros apart."""
+    service.execute("CREATE SCHEMA IF NOT EXISTS iceberg.skipped")
+    name = "iceberg.skipped.sorted"
+    layout = "WITH (partitioning = ARRAY['bucket(k, 3)', 'p'])"
+    service.execute(f"CREATE TABLE {name} (id bigint, k uuid, p double) {layout}")
+    zeros = ["0.0", "DOUBLE '-0.0'", "0.0", "nan()", "DOUBLE '-0.0'", "0.0", "nan()"]
+    keys = [f"UUID '{i:08x}-0000-0000-0000-00000000000{i}'" for i in range(7)]
+    listed = ", ".join(f"({i}, {key}, {zero})" for i, (key, zero) in enumerate(zip(keys, zeros, strict=True)))
+    for _ in range(2):
+        service.execute(f"INSERT INTO {name} VALUES {listed}", session_properties={"engine": "SPARK"})
+    asked = f"SELECT id, CAST(p AS varchar) FROM {name} ORDER BY 1"
+    expected = [[i, {"0.0": "0.0", "nan()": "NaN"}.get(zero, "-0.0")] for i, zero in enumerate(zeros) for _ in range(2)]
+    for _ in range(2):
+        for reader in ("EMBEDDED", "SPARK"):
+            assert service.execute(asked, session_properties={"engine": reader}) == expected, reader
+        given = "schema => 'skipped', table_name => 'sorted', options => MAP(ARRAY['rewrite-all'], ARRAY['true'])"
+        service.execute(f"CALL iceberg.system.rewrite_data_files({given})")
+
+
 @pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
 def test_rows_of_a_partition_by_doubles_change(service: Service, engine: str) -> None:
     """The delete files of a change belong to partitions, which are found again by all of their digits."""

@@ -33,6 +33,16 @@ LARGE_MANIFESTS = 256 << 20
 """Bytes of manifests from which on Spark reads them, where there is one."""
 
 
+class _Exact(float):
+    """Zero or NaN as a partition: 0.0 and -0.0 are two, and NaN is one."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and str(float(self)) == str(float(other))
+
+    def __hash__(self) -> int:
+        return hash(str(float(self)))
+
+
 @dataclass(frozen=True, eq=False)
 class LiveFile:
     """A live manifest entry; compared by identity. ``manifest`` is the one that it was read from, as far as known."""
@@ -58,7 +68,8 @@ class LiveFile:
 
     @cached_property
     def partition(self) -> Partition:
-        return self.file.spec_id, tuple(self.file.partition[i] for i in range(len(self.file.partition)))
+        values = (self.file.partition[i] for i in range(len(self.file.partition)))
+        return self.file.spec_id, tuple(_Exact(v) if isinstance(v, float) and not v * v > 0 else v for v in values)
 
     @property
     def is_data(self) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import DoubleType, FloatType, PrimitiveType, UUIDType
 
 DICTIONARY = "write.parquet.dict-size-bytes"
 _FANOUT = "write.spark.fanout.enabled"
@@ -33,8 +33,12 @@ def write_options(table: Table) -> str:
     """How Spark is to write into a table, behind the target's name in its INSERT.
 
     By default it sorts nothing where a table has no order, and has a file open for each partition that a task meets:
-    32 files of 200 columns took 1.4 GB of heap for 300 MB of rows. Sorted by partition, one is open at a time.
+    32 files of 200 columns took 1.4 GB of heap for 300 MB of rows. Sorted by partition, one is open at a time. Not so
+    where Spark sorts otherwise than Iceberg tells partitions apart, which fails: UUIDs are texts there, and 0.0 is -0.0.
     """
-    if table.spec().is_unpartitioned() or _FANOUT in table.properties:
+    spec, columns = table.spec(), index_by_id(table.schema())
+    sources = [columns[field.source_id].field_type for field in spec.fields if field.source_id in columns]
+    unsorted = any(isinstance(source, FloatType | DoubleType | UUIDType) for source in sources)
+    if spec.is_unpartitioned() or unsorted or _FANOUT in table.properties:
         return ""
     return " WITH (`fanout-enabled` = 'false')"
