@@ -18,6 +18,7 @@ from coordinator.expressions.builders import (
     conjunction,
     constant,
     disjunction,
+    function_call,
     not_,
     operator,
     special,
@@ -75,6 +76,8 @@ def _leaf(node: RowExpression, *, within_or: bool) -> RowExpression:
         if isinstance(inner, Call):
             return _made_of(_bounds(inner, column, negated=negated), column, within_or=within_or)
         inner = _with_both_zeros(inner, column)
+    if within_or and isinstance(inner, SpecialForm) and typed(column).base in _TEXTS:
+        inner = _unseen(inner, column)
     made = not_(inner) if negated else inner
     is_distinct = isinstance(inner, Call) and inner.displayName == "IS_DISTINCT_FROM"
     is_list_of_texts = isinstance(inner, SpecialForm) and typed(column).base in _TEXTS
@@ -90,6 +93,13 @@ def _with_numbers(node: RowExpression) -> RowExpression:
         for each in node.arguments
     )
     return node if parts == node.arguments else replace(node, arguments=parts)
+
+
+def _unseen(node: SpecialForm, column: Variable) -> RowExpression:
+    """A list of texts that Iceberg is not asked for: it looks NULL up in it, and fails, whatever stands beside."""
+    empty = constant(b"" if typed(column).base == "varbinary" else "", typed(column))
+    same = function_call("concat", (column, empty), typed(column))
+    return special("IN", BOOLEAN, same, *node.arguments[1:])
 
 
 def _not_null(column: Variable, term: RowExpression) -> RowExpression:

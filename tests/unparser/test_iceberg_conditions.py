@@ -115,6 +115,9 @@ def test_inside_of_or_null_is_no_value() -> None:
 def test_lists_of_texts_meet_no_null() -> None:
     listed = special("IN", BOOLEAN, column("varchar"), *(constant(text, parse_type("varchar")) for text in "ab"))
     assert shown(for_iceberg(listed)) == "AND(not(IS_NULL(p)), IN(p, a, b))"
+    either = special("OR", BOOLEAN, not_(listed), compared("=", "c", "varchar"))
+    one, _ = for_iceberg(either).arguments  # type: ignore[union-attr]
+    assert shown(one) == "AND(not(IS_NULL(p)), not(IN(concat(p, ), a, b)))", "none that Iceberg sees"
     numbers = special("IN", BOOLEAN, column("bigint"), constant(1, parse_type("bigint")))
     assert for_iceberg(numbers) == numbers
 
