@@ -61,6 +61,8 @@ def _made(node: RowExpression, *, within_or: bool) -> RowExpression:
             # Spark does so as well, and leaves the comparisons without IS NOT NULL.
             turned = special("OR" if form == "AND" else "AND", BOOLEAN, *map(not_, inner.arguments))
             return _made(turned, within_or=within_or)
+        case Call(displayName="not", arguments=(Call(displayName="not", arguments=(inner,)),)):
+            return _made(inner, within_or=within_or)
         case _:
             return _leaf(node, within_or=within_or)
 

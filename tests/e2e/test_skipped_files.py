@@ -36,6 +36,7 @@ OF_REALS = (
 OF_TEXTS = (
     "p IN ('a', 'b')", "p NOT IN ('a', 'b')", "p <> '' OR p <> 'a'", "p NOT IN ('a') OR p = 'a'",
     "p >= 'a' OR p IS NULL", "p NOT IN ('a', 'b') OR p IS NULL", "(p IN ('a', '') AND p <= 'b') OR id <> 1",
+    "NOT (p NOT IN ('a', 'b') OR id > 2)",
 )  # fmt: skip
 OF_DATES = (
     "p > DATE '9999-12-31'", "p < DATE '0001-01-01'", "p < DATE '9999-12-31'",

@@ -118,6 +118,7 @@ def test_lists_of_texts_meet_no_null() -> None:
     either = special("OR", BOOLEAN, not_(listed), compared("=", "c", "varchar"))
     one, _ = for_iceberg(either).arguments  # type: ignore[union-attr]
     assert shown(one) == "AND(not(IS_NULL(p)), not(IN(concat(p, ), a, b)))", "none that Iceberg sees"
+    assert for_iceberg(not_(not_(listed))) == for_iceberg(listed)
     numbers = special("IN", BOOLEAN, column("bigint"), constant(1, parse_type("bigint")))
     assert for_iceberg(numbers) == numbers
 
