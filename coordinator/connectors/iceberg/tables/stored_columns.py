@@ -45,9 +45,15 @@ def _storage(target: pa.DataType) -> pa.DataType:
     return target
 
 
+def _aligned(array: pa.Array) -> pa.Array:
+    """Decimals at a place of whole 16 bytes: PyIceberg's transforms in Rust panic over others, which messages may hold."""
+    data = array.buffers()[1]
+    return array if data is None or data.address % 16 == 0 else pa.concat_arrays([array, array.slice(0, 0)])
+
+
 def _scalar(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type.equals(target):
-        return array
+        return _aligned(array) if pa.types.is_decimal(target) else array
     if pa.types.is_fixed_size_binary(target) and target.byte_width == 16:
         return uuid_bytes(array)
     if pa.types.is_timestamp(target):
