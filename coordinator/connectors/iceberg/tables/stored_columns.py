@@ -46,7 +46,7 @@ def _storage(target: pa.DataType) -> pa.DataType:
 
 
 def _aligned(array: pa.Array) -> pa.Array:
-    """Decimals at a place of whole 16 bytes: PyIceberg's transforms in Rust panic over others, which messages may hold."""
+    """Decimals at a place of whole 16 bytes: over others, as in messages, PyIceberg's transforms in Rust panic."""
     data = array.buffers()[1]
     return array if data is None or data.address % 16 == 0 else pa.concat_arrays([array, array.slice(0, 0)])
 
