@@ -109,13 +109,20 @@ def _not_null(column: Variable, term: RowExpression) -> RowExpression:
 
 
 def _column(node: RowExpression) -> Variable | None:
-    """The column that a term compares with constants."""
-    is_comparison = isinstance(node, Call) and (node.displayName in _SYMBOLS or node.displayName == "BETWEEN")
-    if not is_comparison and not (isinstance(node, SpecialForm) and node.form == "IN"):
+    """The column that a term compares with constants; of BETWEEN and IN the first argument."""
+    if not isinstance(node, Call | SpecialForm):
         return None
-    assert isinstance(node, Call | SpecialForm)
     columns = [each for each in node.arguments if not isinstance(each, Constant)]
-    return columns[0] if len(columns) == 1 and isinstance(columns[0], Variable) else None
+    if len(columns) != 1 or not isinstance(columns[0], Variable):
+        return None
+    is_first = columns[0] is node.arguments[0]
+    match node:
+        case SpecialForm(form="IN") | Call(displayName="BETWEEN"):
+            return columns[0] if is_first else None
+        case Call(displayName=name, arguments=(_, _)) if name in _SYMBOLS:
+            return columns[0]
+        case _:
+            return None
 
 
 def _bounds(node: Call, column: Variable, *, negated: bool) -> list[tuple[str, Constant]]:

@@ -40,11 +40,17 @@ def random_condition(of: random.Random, type_: str, depth: int) -> RowExpression
             pair: Sequence[RowExpression] = (p, value()) if of.random() < 0.7 else (value(), p)
             return operator(of.choice(SYMBOLS), pair, BOOLEAN)
         case 2:
-            return special("IN", BOOLEAN, p, *(value() for _ in range(of.randint(1, 4))))
+            found: list[RowExpression] = [p, *(value() for _ in range(of.randint(1, 4)))]
+            if of.random() < 0.2:
+                of.shuffle(found)
+            return special("IN", BOOLEAN, *found)
         case 3:
             if type_ == "boolean":
                 return special("IS_NULL", BOOLEAN, p)
-            return function_call("$operator$between", (p, value(), value()), BOOLEAN, display="BETWEEN")
+            ends: list[RowExpression] = [p, value(), value()]
+            if of.random() < 0.2:
+                of.shuffle(ends)
+            return function_call("$operator$between", ends, BOOLEAN, display="BETWEEN")
         case 4:
             return not_(random_condition(of, type_, depth - 1))
         case _:
