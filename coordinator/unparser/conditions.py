@@ -28,7 +28,7 @@ def in_order(form: SpecialForm, dialect: str, render: Render) -> exp.Expr:
     """The tree of an AND or OR."""
     kind: type[exp.Expr] = exp.And if form.form == "AND" else exp.Or
     terms = terms_of(form, form.form)
-    if len(terms) >= MANY and len(made := _as_lists(terms, form.form)) < len(terms):
+    if len(terms) >= MANY and len(made := as_lists(terms, form.form)) < len(terms):
         return render(joined(made, form.form))
     if dialect != "duckdb" or not any(may_fail(term) for term in terms[1:]):
         return binary(kind, render(form.arguments[0]), render(form.arguments[1]))
@@ -46,7 +46,7 @@ def terms_of(node: RowExpression, form: str) -> list[RowExpression]:
     return [node]
 
 
-def _as_lists(terms: Sequence[RowExpression], form: str) -> list[RowExpression]:
+def as_lists(terms: Sequence[RowExpression], form: str) -> list[RowExpression]:
     """The terms, with ``x IN (1, 2, …)`` for ``x = 1 OR x = 2 OR …``, and ``NOT`` of it for ``x <> 1 AND x <> 2 …``.
 
     Engines look up a value of a list, and compute terms one by one. None of the terms fails, so that their order is

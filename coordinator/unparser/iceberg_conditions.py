@@ -27,6 +27,7 @@ from coordinator.expressions.builders import (
 )
 from coordinator.expressions.folding import folded
 from coordinator.expressions.types import BOOLEAN
+from coordinator.unparser.conditions import MANY, as_lists, joined, terms_of
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable
 from shared.plan.traversal import free_variables
 
@@ -53,10 +54,12 @@ def for_iceberg(condition: RowExpression) -> RowExpression:
 
 def _made(node: RowExpression, *, within_or: bool) -> RowExpression:
     match node:
-        case SpecialForm(form="AND"):
-            return special("AND", BOOLEAN, *(_made(each, within_or=within_or) for each in node.arguments))
-        case SpecialForm(form="OR"):
-            return special("OR", BOOLEAN, *(_made(each, within_or=True) for each in node.arguments))
+        case SpecialForm(form="AND" | "OR" as form):
+            terms = terms_of(node, form)
+            if len(terms) >= MANY and len(listed := as_lists(terms, form)) < len(terms):
+                return _made(joined(listed, form), within_or=within_or)
+            inside = within_or or form == "OR"
+            return special(form, BOOLEAN, *(_made(each, within_or=inside) for each in node.arguments))
         case Call(displayName="not", arguments=(SpecialForm(form="AND" | "OR" as form) as inner,)):
             # Spark does so as well, and leaves the comparisons without IS NOT NULL.
             turned = special("OR" if form == "AND" else "AND", BOOLEAN, *map(not_, inner.arguments))

@@ -9,7 +9,16 @@ from datetime import UTC
 
 import pytest
 
-from coordinator.expressions.builders import conjuncts, constant, function_call, not_, operator, special
+from coordinator.expressions.builders import (
+    conjunction,
+    conjuncts,
+    constant,
+    disjunction,
+    function_call,
+    not_,
+    operator,
+    special,
+)
 from coordinator.expressions.folding import evaluate
 from coordinator.expressions.types import BOOLEAN
 from coordinator.unparser.iceberg_conditions import for_iceberg
@@ -127,6 +136,17 @@ def test_lists_of_texts_meet_no_null() -> None:
     assert for_iceberg(not_(not_(listed))) == for_iceberg(listed)
     numbers = special("IN", BOOLEAN, column("bigint"), constant(1, parse_type("bigint")))
     assert for_iceberg(numbers) == numbers
+
+
+def test_many_values_become_a_list_as_elsewhere() -> None:
+    """Each with IS NOT NULL beside it, an engine would try thousands of terms one by one."""
+    many = disjunction([compared("=", number, "bigint") for number in range(1_000)])
+    made = for_iceberg(many)
+    assert isinstance(made, SpecialForm) and made.form == "IN" and len(made.arguments) == 1_001
+    others = conjunction([compared("<>", number, "bigint") for number in range(1_000)])
+    either = special("OR", BOOLEAN, others, compared("=", 5, "bigint"))
+    one, _ = for_iceberg(either).arguments  # type: ignore[union-attr]
+    assert shown(one).startswith("AND(not(IS_NULL(p)), not(IN(p, 0, 1, 2")
 
 
 @pytest.mark.parametrize(
