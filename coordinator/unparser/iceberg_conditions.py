@@ -84,9 +84,18 @@ def _leaf(node: RowExpression, *, within_or: bool) -> RowExpression:
     if within_or and isinstance(inner, SpecialForm) and typed(column).base in _TEXTS:
         inner = _unseen(inner, column)
     made = not_(inner) if negated else inner
-    is_distinct = isinstance(inner, Call) and inner.displayName == "IS_DISTINCT_FROM"
     is_list_of_texts = isinstance(inner, SpecialForm) and typed(column).base in _TEXTS
-    return _not_null(column, made) if (within_or and not is_distinct) or is_list_of_texts else made
+    return (
+        _not_null(column, made) if (within_or and not _is_known(inner, negated=negated)) or is_list_of_texts else made
+    )
+
+
+def _is_known(node: RowExpression, *, negated: bool) -> bool:
+    """Whether Iceberg knows of a term that NULL does not meet it, though it has NULL before all values."""
+    if isinstance(node, SpecialForm):
+        return not negated
+    assert isinstance(node, Call)
+    return node.displayName == "IS_DISTINCT_FROM" or (node.displayName == "EQUAL" and not negated)
 
 
 def _with_numbers(node: RowExpression) -> RowExpression:
@@ -151,7 +160,8 @@ def _made_of(bounds: Sequence[tuple[str, Constant]], column: Variable, *, within
         made = disjunction(terms)
     else:
         made = conjunction(terms)
-    return _not_null(column, made) if within_or or is_either else made
+    is_equal = bounds[0][0] == "="
+    return _not_null(column, made) if (within_or and not is_equal) or is_either else made
 
 
 def _distinct(bound: tuple[str, Constant], column: Variable) -> RowExpression:

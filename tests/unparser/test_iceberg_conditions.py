@@ -123,6 +123,8 @@ def test_inside_of_or_null_is_no_value() -> None:
     one, other = for_iceberg(either).arguments  # type: ignore[union-attr]
     assert shown(one) == "AND(not(IS_NULL(p)), NOT_EQUAL(p, 1))"
     assert shown(other) == "AND(not(IS_NULL(p)), LESS_THAN(p, 5))"
+    equal = special("OR", BOOLEAN, compared("=", 1, "bigint"), compared("=", 1.5, "double"))
+    assert for_iceberg(equal) == equal, "no value is equal to NULL there either"
     turned = not_(special("AND", BOOLEAN, compared("=", 1, "bigint"), compared("=", 2, "bigint")))
     assert shown(for_iceberg(turned)).startswith("OR(AND(not(IS_NULL(p)), not(EQUAL(p, 1))), AND(")
 
