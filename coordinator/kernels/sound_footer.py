@@ -39,7 +39,7 @@ def _require_sound(source: Readable, size: int, path: str) -> None:
         footer = read_footer(source, size)
         leaves = list(_leaves(_structs(footer, _ELEMENTS)))
         problems = [problem for group in _structs(footer, _GROUPS) for problem in _problems(group, leaves)]
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise KernelError("ICEBERG_BAD_DATA", f"File cannot be read: {path}: its footer is broken") from error
     if problems:
         raise KernelError("ICEBERG_BAD_DATA", f"File cannot be read: {path}: {problems[0]}")

@@ -70,6 +70,7 @@ class UnscaledFooters:
             if self._last is None:
                 return source, None
         if at_hand and self._last.fixed and size <= _LARGEST_COPIED:
+            # What does not read as it should is left to Arrow, which says what is wrong.
             with suppress(ArithmeticError, LookupError, TypeError, ValueError, OSError, pa.ArrowException):
                 copy = _with_integers(source, raw, self._last)
                 if copy is not None:

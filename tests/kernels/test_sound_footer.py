@@ -99,6 +99,13 @@ def test_a_footer_that_contradicts_itself_is_refused(tmp_path: Path, edit: Calla
     assert refused.value.name == "ICEBERG_BAD_DATA" and "data.parquet" in refused.value.message
 
 
+def test_a_footer_without_a_bottom_is_refused(tmp_path: Path) -> None:
+    tail = b"\x1c" * 30_000  # a struct in a struct in a struct
+    raw = MAGIC + tail + struct.pack("<I", len(tail)) + MAGIC
+    with pytest.raises(KernelError, match="footer is broken"):
+        require_sound(placed(tmp_path, raw), {})
+
+
 def test_a_copy_in_this_process_refuses_it(tmp_path: Path) -> None:
     """``copy`` runs in the coordinator: pyarrow would end it with everybody's statements."""
     item = placed(tmp_path, edited(stored(table(60, 20, 1)), other_levels))
