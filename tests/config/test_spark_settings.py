@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.config import read_config
+from coordinator.engine.spark.our_classes import ICEBERG_EXTENSIONS, OUR_EXTENSIONS
 from coordinator.engine.spark.passed_settings import SESSION_SAFE, of_session, with_our_extensions
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
@@ -50,9 +51,13 @@ def test_what_cannot_pass_is_refused_at_its_line(tmp_path: Path, line: str, prob
 
 
 def test_extensions_are_added_to_icebergs() -> None:
-    passed = with_our_extensions("iceberg.Extensions", {"spark.sql.extensions": "comet.Extensions"})
-    assert passed == {"spark.sql.extensions": "iceberg.Extensions,comet.Extensions"}
-    assert with_our_extensions("iceberg.Extensions", {"spark.plugins": "p"}) == {"spark.plugins": "p"}
+    """Ours come too, but not beside an accelerator."""
+    assert with_our_extensions({}, iceberg=False) == {"spark.sql.extensions": OUR_EXTENSIONS}
+    passed = with_our_extensions({"spark.sql.extensions": "comet.Extensions"}, iceberg=True)
+    assert passed == {"spark.sql.extensions": f"{ICEBERG_EXTENSIONS},comet.Extensions"}
+    plugin = {"spark.plugins": "p"}
+    assert with_our_extensions(plugin, iceberg=False) == plugin
+    assert with_our_extensions(plugin, iceberg=True) == {**plugin, "spark.sql.extensions": ICEBERG_EXTENSIONS}
 
 
 def test_sessions_change_what_is_allowed() -> None:

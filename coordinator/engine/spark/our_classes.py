@@ -9,6 +9,9 @@ OUR_JAR = Path(__file__).parent / "jvm" / "procession-writes.jar"
 """Made by ``tools.java_classes`` from the sources beside it."""
 LOCAL_FILES = "procession.spark.LocalFiles"
 """Hadoop's file system for ``file://`` runs a program for each file that it makes; this one does not."""
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+OUR_EXTENSIONS = "procession.spark.Extensions"
+"""Rules of ours in Spark's optimizer (docs/adr/0025)."""
 _CATALOGS = {"org.apache.iceberg.spark.SparkCatalog": "procession.spark.NamedWritesCatalog"}
 
 

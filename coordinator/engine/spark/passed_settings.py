@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+from coordinator.engine.spark.our_classes import ICEBERG_EXTENSIONS, OUR_EXTENSIONS
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 
@@ -79,10 +80,15 @@ def is_passed(entry: Property) -> bool:
     return entry.name.startswith(PREFIX)
 
 
-def with_our_extensions(ours: str, passed: Mapping[str, str]) -> dict[str, str]:
-    """``passed``, whose extensions of Spark's SQL come after ``ours``."""
-    given = passed.get(_EXTENSIONS)
-    return dict(passed) if not given or not ours else {**passed, _EXTENSIONS: f"{ours},{given}"}
+def with_our_extensions(passed: Mapping[str, str], *, iceberg: bool) -> dict[str, str]:
+    """``passed`` with the extensions of Spark's SQL: Iceberg's, ours, and those that are passed.
+
+    An accelerator's rules know no method that ours lets Spark call: where there is one, ours stays away.
+    """
+    given = [passed[_EXTENSIONS]] if passed.get(_EXTENSIONS) else []
+    ours = [] if given or passed.get("spark.plugins") else [OUR_EXTENSIONS]
+    found = [*([ICEBERG_EXTENSIONS] if iceberg else []), *ours, *given]
+    return {**passed, **({_EXTENSIONS: ",".join(found)} if found else {})}
 
 
 def _problem(name: str) -> str | None:

@@ -214,10 +214,9 @@ def _spark_conf(
         conf["spark.authenticate"] = "true"
     elif settings.conf.get("spark.authenticate") != "true":
         _LOG.warning("Spark's connections to the cluster are not authenticated (docs/clusters.md)")
-    if any("iceberg-spark-runtime" in jar.name for jar in jars):
-        conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     conf |= with_our_catalogs(catalog_conf)
-    return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf) | executor_options
+    iceberg = any("iceberg-spark-runtime" in jar.name for jar in jars)
+    return conf | with_our_extensions(settings.conf, iceberg=iceberg) | executor_options
 
 
 def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path: Sequence[Path]) -> list[str]:
