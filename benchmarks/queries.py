@@ -27,6 +27,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.sample import create_sample
+from coordinator.engine.spark.our_classes import OUR_RULE
 from coordinator.engine.spark.passed_settings import SESSION_CONF
 from coordinator.engine.spark.server import EmbeddedServer, start_server
 from coordinator.engine.spark.settings import SparkSettings
@@ -47,9 +48,9 @@ def tpch_queries(wanted: list[str]) -> dict[str, str]:
 
 
 def direct_session(server: EmbeddedServer, conf: dict[str, str]) -> SparkSession:
-    """A session of the peer's own on the same server, with the settings that our sessions have."""
+    """A session of the peer's own on the same server, with the settings that our sessions have, without our rules."""
     session = SparkSession.builder.remote(server.url).create()
-    for name, value in {**conf, **SESSION_CONF}.items():
+    for name, value in {**conf, **SESSION_CONF, "spark.sql.optimizer.excludedRules": OUR_RULE}.items():
         session.conf.set(name, value)
     session.sql("USE iceberg.tpch").collect()
     return session

@@ -11,7 +11,8 @@ LOCAL_FILES = "procession.spark.LocalFiles"
 """Hadoop's file system for ``file://`` runs a program for each file that it makes; this one does not."""
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 OUR_EXTENSIONS = "procession.spark.Extensions"
-"""Rules of ours in Spark's optimizer (docs/adr/0025)."""
+"""They bring a rule of ours into Spark's optimizer (docs/adr/0024)."""
+OUR_RULE = "procession.spark.LongSums"
 _CATALOGS = {"org.apache.iceberg.spark.SparkCatalog": "procession.spark.NamedWritesCatalog"}
 
 
