@@ -34,7 +34,10 @@ from coordinator.engine.spark.settings import SparkSettings
 from tests.data_sets.ssb import generate_tpch
 from tests.e2e.service import ROOT, Service, start_service, write_etc
 
-HEADERS = {"X-Presto-User": "benchmark", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
+HEADERS = {
+    "X-Presto-User": "benchmark", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch",
+    "X-Presto-Session": "engine=SPARK",
+}  # fmt: skip
 _IN_MEMORY = 2.0
 _ROWS_A_FILE, _BATCH_ROWS = 5_000_000, 1 << 17
 STATEMENTS = ROOT / "tests" / "unparser" / "data" / "statements.json.gz"

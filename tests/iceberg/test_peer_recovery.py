@@ -351,6 +351,7 @@ def test_workers_that_write_on_are_swept_again(pair: Pair, monkeypatch: pytest.M
 
     at("writing", pair, die, monkeypatch)
     monkeypatch.setattr(one_rewrite, "sweep", lambda *_: 0)
+    monkeypatch.setattr(one_rewrite, "_WORKERS_GONE_SECONDS", 600.0)  # who is dead looks for nothing again
     with pytest.raises(KeyboardInterrupt):
         pair.lake.rewrite("t", {"rewrite-all": "true"})
     pair.end_first()

@@ -100,6 +100,9 @@ def test_no_decimal_is_made_for_a_row(engine: SparkEngine, execution: Any) -> No
     for text in (*CASES, *NOT_OURS):
         [row] = run(engine, execution, f"EXPLAIN SELECT sum({text}) FROM procession_sums_0 GROUP BY g", rows()[:1])
         assert ("UnscaledValue" in next(iter(row.values()))) == (text in CASES), text
+    many = ", ".join(f"sum(c * d + {i})" for i in range(40))
+    [row] = run(engine, execution, f"EXPLAIN SELECT {many} FROM procession_sums_0", rows()[:1])
+    assert "UnscaledValue" not in next(iter(row.values()))  # for so many columns Spark generates no code
     [row] = run(engine, execution, "SELECT sum(c), sum(c * d) FROM procession_sums_0 WHERE g < 0", rows()[:1])
     assert list(row.values()) == [None, None]
 

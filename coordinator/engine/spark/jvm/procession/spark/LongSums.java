@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
@@ -54,7 +55,9 @@ final class LongSums extends Rule<LogicalPlan> {
       any |= changed != whole;
       outputs.add((NamedExpression) changed);
     }
-    if (!any) {
+    // Of more columns Spark generates no code, and a sum of a decimal has two of them.
+    int columns = aggregate.groupingExpressions().size() + below.sums;
+    if (!any || columns > SQLConf.get().wholeStageMaxNumFields()) {
       return aggregate;
     }
     return aggregate.copy(aggregate.groupingExpressions(), Rules.seq(outputs), below.plan(), aggregate.hint());
@@ -71,6 +74,7 @@ final class LongSums extends Rule<LogicalPlan> {
     private final LogicalPlan child;
     private final Map<ExprId, Expression> known = new HashMap<>();
     private final List<NamedExpression> limbs = new ArrayList<>();
+    private int sums;
 
     Below(LogicalPlan child) {
       this.child = child;
@@ -110,6 +114,7 @@ final class LongSums extends Rule<LogicalPlan> {
         Sum part = new Sum(summand, CHECKED);
         sums.add(call.copy(part, call.mode(), false, call.filter(), NamedExpression.newExprId()));
       }
+      this.sums += sums.size();
       boolean orNull = sum.evalContext().evalMode() != EvalMode.ANSI();
       sums.add(new Literal(result.precision(), DataTypes.IntegerType));
       sums.add(new Literal(result.scale(), DataTypes.IntegerType));
