@@ -119,6 +119,31 @@ def test_spark_writes_partitions_that_it_sorts_otherwise(service: Service) -> No
         service.execute(f"CALL iceberg.system.rewrite_data_files({given})")
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_spark_changes_sorted_tables_with_such_partitions(service: Service, mode: str) -> None:
+    """By an order of its own a table's writer would close each partition's file behind its rows, and meet it again."""
+    service.execute("CREATE SCHEMA IF NOT EXISTS iceberg.skipped")
+    name = f"iceberg.skipped.ordered_{mode.partition('-')[0]}"
+    modes = ", ".join(f"\"write.{statement}.mode\" = '{mode}'" for statement in ("update", "merge"))
+    layout = f"WITH (partitioning = ARRAY['bucket(k, 3)', 'p'], sorted_by = ARRAY['id'], {modes})"
+    service.execute(f"CREATE TABLE {name} (id bigint, k uuid, p double) {layout}")
+    zeros = ["0.0", "DOUBLE '-0.0'", "1e300", "0.0", "DOUBLE '-0.0'"]
+    keys = [f"UUID '{first}0000000-0000-0000-0000-000000000001'" for first in "f7800"]
+    listed = ", ".join(f"({i}, {key}, {zero})" for i, (key, zero) in enumerate(zip(keys * 3, zeros * 3, strict=True)))
+    source = f"(SELECT id FROM {name}) AS s ON t.id = s.id"
+    for statement in (
+        f"INSERT INTO {name} VALUES {listed}",
+        f"UPDATE {name} SET id = id + 100 WHERE id % 2 = 0",
+        f"MERGE INTO {name} AS t USING {source} WHEN MATCHED THEN UPDATE SET id = t.id + 1000",
+    ):
+        service.execute(statement, session_properties={"engine": "SPARK"})
+    shown = ["0.0", "-0.0", "1.0E300", "0.0", "-0.0"] * 3
+    expected = sorted([i + 1000 + (100 if i % 2 == 0 else 0), zero] for i, zero in enumerate(shown))
+    for reader in ("EMBEDDED", "SPARK"):
+        asked = f"SELECT id, CAST(p AS varchar) FROM {name} ORDER BY id"
+        assert service.execute(asked, session_properties={"engine": reader}) == expected, reader
+
+
 @pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
 def test_rows_of_a_partition_by_doubles_change(service: Service, engine: str) -> None:
     """The delete files of a change belong to partitions, which are found again by all of their digits."""

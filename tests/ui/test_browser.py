@@ -23,6 +23,9 @@ TABLE = "catalog=iceberg&schema=db&table=shown"
 ALL_TABS = ("columns", "files", "partitions", "snapshots", "properties", "statistics", "statements")
 TABS = ALL_TABS if FULL else ("files", "snapshots", "statements")
 """Those with a drawing, and one of the others, which are tables alike."""
+ROWS = "shown a CROSS JOIN shown b"
+SLOW_ROWS = f"SELECT a.id, length(replace(rpad(CAST(a.id AS varchar), 3000, 'ab'), 'ab', 'ba')) AS n FROM {ROWS}"
+"""Four million, which do not end by themselves before a slow browser has the first thousand."""
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +118,7 @@ def test_the_editor(browser, service):
         page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
         page.press("#sql", "Control+Enter")
         assert page.locator("#problem mark").inner_text() == "nowhere"
-        page.fill("#sql", "SELECT a.id FROM shown a CROSS JOIN shown b")
+        page.fill("#sql", SLOW_ROWS)
         page.click("#run")
         page.locator("#status").get_by_text("The first 1000 rows").wait_for()
         assert page.locator("#result tbody tr").count() == 1000
@@ -136,7 +139,7 @@ def test_what_is_ended_early_ends_well_where_the_engine_is_slow_to_stop(browser,
             route.fulfill(status=204)
 
         page.route("**/v1/statement/partial/**", stop_later)
-        page.fill("#sql", "SELECT a.id FROM shown a CROSS JOIN shown b")
+        page.fill("#sql", f"SELECT a.id FROM {ROWS}")
         page.click("#run")
         page.locator("#downloads").wait_for()
         later[0].join()

@@ -35,10 +35,11 @@ def write_options(table: Table) -> str:
     By default it sorts nothing where a table has no order, and has a file open for each partition that a task meets:
     32 files of 200 columns took 1.4 GB of heap for 300 MB of rows. Sorted by partition, one is open at a time. Not so
     where Spark sorts otherwise than Iceberg tells partitions apart, and fails: UUIDs are texts there, and 0.0 is -0.0.
+    There a table with an order has a file open for each as well.
     """
     spec, columns = table.spec(), index_by_id(table.schema())
     sources = [columns[field.source_id].field_type for field in spec.fields if field.source_id in columns]
     unsorted = any(isinstance(source, FloatType | DoubleType | UUIDType) for source in sources)
-    if spec.is_unpartitioned() or unsorted or _FANOUT in table.properties:
+    if spec.is_unpartitioned() or (not unsorted and _FANOUT in table.properties):
         return ""
-    return " WITH (`fanout-enabled` = 'false')"
+    return f" WITH (`fanout-enabled` = '{str(unsorted).lower()}')"

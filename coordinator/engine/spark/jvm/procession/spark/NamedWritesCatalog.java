@@ -119,7 +119,7 @@ public final class NamedWritesCatalog extends SparkCatalog {
   private org.apache.iceberg.Table named(BaseTable table) {
     TableMetadata read = table.operations().current();
     TableOperations operations = named(table.operations(), base -> SameColumns.check(read, base));
-    return new BaseTable(operations, table.name(), table.reporter());
+    return new FannedTable(operations, table.name(), table.reporter(), () -> write().isPresent());
   }
 
   /** A builder whose replacements of a table are writes like others. */
