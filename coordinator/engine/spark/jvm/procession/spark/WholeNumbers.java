@@ -30,16 +30,15 @@ final class WholeNumbers {
   private static final NumericEvalContext UNCHECKED = new NumericEvalContext(EvalMode.LEGACY(), true);
   private static final int LONG_DIGITS = 18;
   private static final int MOST_DIGITS = 38;
-  /** Limbs of so many digits leave room for their sign. */
   private static final double BITS_OF_DIGIT = Math.log(10) / Math.log(2);
 
   private WholeNumbers() {}
 
   /**
-   * A decimal times ten to its scale: below ten to {@code digits}.
+   * A decimal times ten to its scale, whose absolute value is below ten to {@code digits}.
    *
    * @param limbs one is the number itself; all are null where the first one is
-   * @param factors what it is the product of
+   * @param factors what it is the product of; the limbs themselves where it is none of a few numbers, as a sum
    */
   record Whole(List<Expression> limbs, List<Expression> factors, int digits, int scale) {
     static Whole of(Expression number, int digits, int scale) {
