@@ -37,9 +37,10 @@ def exact_average(value: exp.Expr, type_: Type, wrap: Wrap, dialect: str) -> exp
     count = wrap(call("count", value.copy()))
     if is_wide(type_):
         units = _units(value.sql(dialect=dialect, comments=False), dialect)
-        operator = "//" if dialect == "duckdb" else "div"
-        high, low = (exp.Var(this=f"{units} {o} {_HIGH[dialect]}") for o in (operator, "%"))
-        sums = [cast(wrap(call("sum", part)), _WHOLE, dialect) for part in (high, low)]
+        most = _HIGH[dialect]
+        # A bigint in Spark, whose sum would soon be none.
+        high = f"{units} // {most}" if dialect == "duckdb" else f"CAST({units} div {most} AS DECIMAL(18, 0))"
+        sums = [cast(wrap(call("sum", exp.Var(this=part))), _WHOLE, dialect) for part in (high, f"{units} % {most}")]
         return _in_kernels(sums, count, type_, dialect)
     total = wrap(call("sum", value))
     if dialect == "spark" and type_.numbers[0] > _SPARK_DIGITS:

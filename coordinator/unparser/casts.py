@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from coordinator.expressions.types import length_of, untyped
+from coordinator.expressions.types import NUMERIC, length_of, untyped
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.unparser.constants import row
 from coordinator.unparser.refusals import unsupported
@@ -69,6 +69,31 @@ def guarded(value: exp.Expr, target: Type, *, attempt: bool) -> exp.Expr:
         ending += "is not a number."
     matches = call("regexp_like", value.copy(), text(GUARDED[target.base]))
     return case([(is_null(value), exp.Null()), (matches, result)], _refused(beginning, value, ending, attempt))
+
+
+def cast_on_spark(value: exp.Expr, source: Type, target: Type, *, attempt: bool) -> exp.Expr | None:
+    """Between simple types, where Spark's own cast is another one; None where it is the same."""
+    if source.base == "varchar" and target.base in GUARDED:
+        return guarded(value, target, attempt=attempt)
+    if source.base in ("double", "real") and target.base == "decimal":
+        return _float_to_decimal(value, source, target, attempt=attempt)
+    if source.base in NUMERIC and target.base == "boolean":
+        # Spark 4.1 fails to compare its own cast with a constant, as its count_if does.
+        return binary(exp.NEQ, value, cast(number(0), source, "spark"))
+    return None
+
+
+def _float_to_decimal(value: exp.Expr, source: Type, target: Type, *, attempt: bool) -> exp.Expr:
+    """Of a real its shortest digits, not those of the double beside it. What is no number would be NULL in Spark."""
+    varchar, (precision, scale) = Type("varchar"), target.numbers
+    digits = cast(value, varchar, "spark") if source.base == "real" else value
+    result = cast(digits, target, "spark", attempt=attempt)
+    if attempt:
+        return result
+    infinite = binary(exp.EQ, call("abs", value.copy()), cast(text("Infinity"), source, "spark"))
+    odd = exp.Or(this=call("isnan", value.copy()), expression=infinite)
+    beginning, ending = f"Cannot cast {source.base.upper()} '", f"' to DECIMAL({precision}, {scale})"
+    return case([(odd, _refused(beginning, cast(value.copy(), varchar, "spark"), ending, attempt=False))], result)
 
 
 def _refused(beginning: str, value: exp.Expr, ending: str, attempt: bool) -> exp.Expr:

@@ -6,15 +6,14 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.folding import folded
-from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
+from coordinator.expressions.types import INTEGERS, displayed, length_of
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.kernels.functions.zones import zone_of
 from coordinator.unparser.attempts import forgivable, forgiving
 from coordinator.unparser.casts import (
-    GUARDED,
     SHOWN,
+    cast_on_spark,
     differs,
-    guarded,
     renamed,
     represented,
     shown_as_text,
@@ -24,8 +23,9 @@ from coordinator.unparser.compared_maps import compared_value
 from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
+from coordinator.unparser.guarded_quotients import with_guarded_quotients
 from coordinator.unparser.operators import arithmetic, subscript
-from coordinator.unparser.patterns_on_spark import steady_like
+from coordinator.unparser.patterns_on_spark import SteadyLike, steady_like
 from coordinator.unparser.program_choice import (
     COMPARISON,
     OPAQUE,
@@ -37,11 +37,11 @@ from coordinator.unparser.program_choice import (
     operator_in_python,
     wholly_in_python,
 )
-from coordinator.unparser.programs import calls_python, python_call, runs_in_python
+from coordinator.unparser.programs import calls_python, kernel_call, python_call, runs_in_python
 from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
-from coordinator.unparser.spark_numbers import SPARK_DIGITS, negated, spark_number
+from coordinator.unparser.spark_numbers import SPARK_DIGITS, SPARK_NUMBERS, negated, spark_number
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
 from shared.errors import ProcessionError
@@ -83,10 +83,15 @@ def _expression(node: RowExpression, dialect: str) -> exp.Expr:
 
 
 def _special(form: SpecialForm, dialect: str) -> exp.Expr:
-    type_ = typed(form)
     if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and needs_python(form, dialect):
         # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
-        return python_call(form, dialect, expression)
+        by_branch = with_guarded_quotients(form)
+        return python_call(form, dialect, expression) if by_branch is None else _form(by_branch, dialect)
+    return _form(form, dialect)
+
+
+def _form(form: SpecialForm, dialect: str) -> exp.Expr:
+    type_ = typed(form)
     if form.form in ("IN", "NULL_IF") and typed(form.arguments[0]).base in ("array", "row", "map"):
         return python_call(form, dialect, expression)
     if form.form == "SWITCH":
@@ -142,6 +147,8 @@ def _call(node: Call, dialect: str) -> exp.Expr:
         return _cast(node, function == "try_cast", dialect)
     if function.startswith("$operator$"):
         return _operator(node, function.removeprefix("$operator$"), dialect)
+    if function == "mod" and dialect == "spark" and typed(node).base == "decimal":
+        return _operator(node, "modulus", dialect)
     if function == "$internal$try":
         return _try(node, dialect)
     if function == "like":
@@ -158,7 +165,7 @@ def _call(node: Call, dialect: str) -> exp.Expr:
 
 def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     type_ = typed(node)
-    if dialect == "spark" and function in ("round", "abs"):
+    if dialect == "spark" and function in SPARK_NUMBERS:
         exact = spark_number(node, function, arguments[0])
         if exact is not None:
             return exact
@@ -237,6 +244,8 @@ def _folded(node: Call, dialect: str) -> exp.Expr | None:
 def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     types = [typed(a) for a in node.arguments]
     if operator_in_python(node, operator, dialect):
+        if dialect == "spark" and typed(node).base == "decimal":
+            return _decimal_program(node, operator, types)
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in COMPARISON:
@@ -255,6 +264,12 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     return arithmetic(node, operator, types, arguments, dialect)
 
 
+def _decimal_program(node: Call, operator: str, types: list[Type]) -> exp.Expr:
+    """The operator by itself, over operands that Spark computes: so our classes in Spark's JVM know it."""
+    operands = [cast(expression(a, "spark"), k, "spark") for a, k in zip(node.arguments, types, strict=True)]
+    return kernel_call(f"$operator${operator}", tuple(types), typed(node), operands, "spark")
+
+
 def _like(node: Call, dialect: str) -> exp.Expr:
     value, pattern = node.arguments
     assert isinstance(pattern, Call)
@@ -263,7 +278,7 @@ def _like(node: Call, dialect: str) -> exp.Expr:
             return python_call(node, dialect, expression)  # Spark goes back over what it tried
         steady = steady_like(*(value_of(a) for a in pattern.arguments if isinstance(a, Constant)))
         if steady is not None:
-            return exp.Paren(this=exp.RegexpLike(this=expression(value, dialect), expression=text(steady)))
+            return _steady(expression(value, dialect), steady)
     inner = [expression(a, dialect) for a in pattern.arguments]
     escape: exp.Expr | None = None
     if len(inner) == 2:
@@ -273,6 +288,15 @@ def _like(node: Call, dialect: str) -> exp.Expr:
         inner[0] = call("replace", inner[0], text("\\"), text("\\\\"))
     like: exp.Expr = exp.Like(this=expression(value, dialect), expression=inner[0])
     return exp.Paren(this=exp.Escape(this=like, expression=escape) if escape is not None else like)
+
+
+def _steady(value: exp.Expr, like: SteadyLike) -> exp.Expr:
+    """Most texts lack a piece, which Spark sees in their bytes; a regular expression asks for a text of Java's."""
+    found: exp.Expr = exp.RegexpLike(this=value, expression=text(like.pattern))
+    if isinstance(value, exp.Column):
+        for piece in reversed(like.pieces):
+            found = exp.And(this=call("contains", value.copy(), text(piece)), expression=found)
+    return exp.Paren(this=found)
 
 
 def _try(node: Call, dialect: str) -> exp.Expr:
@@ -305,11 +329,8 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
         value = call("round", value)
     if target.base == "timestamp with time zone" and source.base in TEXT and dialect == "duckdb":
         value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
-    if dialect == "spark" and source.base == "varchar" and target.base in GUARDED:
-        return guarded(value, target, attempt=attempt)
-    if dialect == "spark" and source.base == "real" and target.base == "decimal":
-        # Its shortest digits, not those of the double beside it.
-        value = cast(value, VARCHAR, dialect)
+    if dialect == "spark" and (made := cast_on_spark(value, source, target, attempt=attempt)) is not None:
+        return made
     if target.base == "varchar" and source.base in SHOWN:
         return shown_as_text(value, source, target, dialect)
     if source.base == target.base and source.base in ("row", "array", "map") and differs(source, target, dialect):

@@ -1,19 +1,19 @@
-"""Joins and the check of a single row."""
+"""Joins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
 from sqlglot import exp
 
 from coordinator.unparser.block import Block, Rendering
 from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.exists import MatchedRows
 from coordinator.unparser.indeterminate import refused_pairs
-from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
+from coordinator.unparser.single_rows import added_values, value_of_row
+from coordinator.unparser.trees import binary, case, column, is_null, name, number
 from shared.plan.expressions import Variable
-from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode
+from shared.plan.nodes import JoinNode, PlanNode
 from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
@@ -23,10 +23,13 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
     chain = [node]
     while isinstance(chain[-1].left, JoinNode):
         chain.append(chain[-1].left)
-    first = _side(rendering, chain[-1].left)
+    lowest, variables = chain[-1].left, output_variables(node)
+    values = added_values(rendering.dialect, chain, variables)
+    chain = [one for one in chain if one not in values.values()]
+    first = _side(rendering, lowest)
     made = [_joined(rendering, one) for one in reversed(chain)]
-    variables = output_variables(node)
-    source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
+    shown = [value_of_row(rendering, values[v.name].right) if v.name in values else column(v.name) for v in variables]
+    source = exp.Select(expressions=shown or [number(1)])
     source.set("from_", exp.From(this=first))
     source.set("joins", made)
     checks = [
@@ -96,20 +99,3 @@ def _side(rendering: Rendering, node: PlanNode) -> exp.Expr:
     source = rendering.wrap(block, block.variables).source
     assert source is not None  # a wrapped block is a subquery
     return source
-
-
-def single_row(rendering: Rendering, node: EnforceSingleRowNode) -> Block:
-    """Exactly one row: NULLs for none, an error for several."""
-    inner = rendering.block(node.source)
-    variables, dialect = inner.variables, rendering.dialect
-    source = rendering.wrap(inner, variables)
-    count = call("count", exp.Star())
-    message = text("Scalar sub-query has returned multiple rows")
-    error = call("error" if dialect == "duckdb" else "raise_error", message)
-    columns = []
-    for variable in variables:
-        first = call("first", column(variable.name))
-        type_ = parse_type(variable.type)
-        several = exp.If(this=binary(exp.GT, count.copy(), number(1)), true=cast(error.copy(), type_, dialect))
-        columns.append((exp.Case(ifs=[several], default=first), variable.name))
-    return rendering.wrap(replace(source, columns=tuple(columns), group=()), variables)

@@ -34,10 +34,17 @@ def arithmetic(node: Call, operator: str, types: list[Type], arguments: list[exp
         return cast(binary(exp.IntDiv, a, b), result, dialect)
     if result.base in ("double", "real"):
         return _double_division(operator, a, b, result, dialect)
+    if dialect == "spark" and operator == "divide" and result.base == "decimal":
+        (precision, scale), more = types[0].numbers, max(0, types[1].numbers[1] - types[0].numbers[1])
+        a = cast(a, Type("decimal", (precision + more, scale + more)), dialect) if more else a
     zero = call("error" if dialect == "duckdb" else "raise_error", text("Division by zero"))
     tree = binary(exp.Mod if operator == "modulus" else exp.Div, a, b)
-    checked = case([(binary(exp.EQ, b.copy(), number(0)), cast(zero, result, dialect))], cast(tree, result, dialect))
-    return checked if result.base == "decimal" else cast(tree, result, dialect)
+    if result.base != "decimal":
+        return cast(tree, result, dialect)
+    nothing = binary(exp.EQ, b.copy(), cast(number(0), types[1], dialect))
+    if not isinstance(a, exp.Literal):
+        nothing = exp.And(this=nothing, expression=exp.Not(this=is_null(a.copy())))
+    return case([(nothing, cast(zero, result, dialect))], cast(tree, result, dialect))
 
 
 def _widens(result: Type, dialect: str) -> bool:
@@ -49,16 +56,21 @@ def _double_division(operator: str, a: exp.Expr, b: exp.Expr, result: Type, dial
         return binary(exp.Div if operator == "divide" else exp.Mod, a, b)
     zero = binary(exp.EQ, b, cast(text("0"), result, dialect))
     nan = cast(text("NaN"), result, dialect)
+    missing = (is_null(a), exp.Null())
     if operator == "modulus":
-        return case([(zero, nan)], binary(exp.Mod, a.copy(), b.copy()))
+        return case([(zero, case([missing], nan))], binary(exp.Mod, a.copy(), b.copy()))
+    # A zero is found by its text: the two are equal.
+    below = binary(exp.LT, a.copy(), cast(text("0"), result, dialect))
+    negative = binary(exp.EQ, cast(b.copy(), Type("varchar"), dialect), text("-0.0"))
+    infinities = [cast(text(sign + "Infinity"), result, dialect) for sign in ("", "-")]
     signs = case(
         [
-            (is_null(a), exp.Null()),
+            missing,
             (binary(exp.EQ, a.copy(), cast(text("0"), result, dialect)), nan),
             (call("isnan", a.copy()), nan.copy()),
-            (binary(exp.GT, a.copy(), cast(text("0"), result, dialect)), cast(text("Infinity"), result, dialect)),
+            (binary(exp.EQ, below, negative), infinities[0]),
         ],
-        cast(text("-Infinity"), result, dialect),
+        infinities[1],
     )
     return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.like_patterns import Segment, like_pattern_of
@@ -26,11 +27,18 @@ def may_take_for_ever(pattern: str) -> bool:
         return False
 
 
-def steady_like(pattern: object, escape: object = None) -> str | None:
-    """Java's pattern for a LIKE of several %, each part of which is found where it comes first; None for others.
+class SteadyLike(NamedTuple):
+    """A LIKE of several %: a text that it fits holds all ``pieces``, and fits Java's ``pattern``."""
+
+    pieces: tuple[str, ...]
+    pattern: str
+
+
+def steady_like(pattern: object, escape: object = None) -> SteadyLike | None:
+    """For a LIKE of several %, each part of which is found where it comes first; None for others.
 
     >>> steady_like("%a%b_"), steady_like("a%"), steady_like("%a%")
-    ('(?s)\\\\A(?>.*?a).*b.\\\\z', None, None)
+    (SteadyLike(pieces=('a', 'b'), pattern='(?s)\\\\A(?>.*?a).*b.\\\\z'), None, None)
     """
     if not isinstance(pattern, str) or not isinstance(escape, str | None):
         return None
@@ -41,7 +49,8 @@ def steady_like(pattern: object, escape: object = None) -> str | None:
     if len(rest) < 2 or (len(rest) == 2 and not first.size and not rest[-1].size):
         return None
     found = "".join(f"(?>.*?{_letters(segment)})" for segment in rest[:-1])
-    return f"(?s)\\A{_letters(first)}{found}.*{_letters(rest[-1])}\\z"
+    longest = (max((piece for _, piece in each.pieces), key=len, default="") for each in (first, *rest))
+    return SteadyLike(tuple(filter(None, longest)), f"(?s)\\A{_letters(first)}{found}.*{_letters(rest[-1])}\\z")
 
 
 def _letters(segment: Segment) -> str:

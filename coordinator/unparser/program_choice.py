@@ -11,7 +11,6 @@ from coordinator.expressions.types import INTEGERS, NUMERIC
 from coordinator.unparser.compared_maps import holds_map
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
-from coordinator.unparser.spark_numbers import SPARK_DIGITS
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -166,12 +165,23 @@ def _decimals_in_python(operator: str, types: list[Type], result: Type, dialect:
     if result.base != "decimal":
         return False
     if dialect == "spark":
-        return operator == "divide" and result.numbers[0] > SPARK_DIGITS
+        return operator in ("divide", "modulus") and not _spark_divides(operator, types)
     if operator in ("divide", "modulus"):
         return True
     scale = result.numbers[1]
     widened = (k.numbers[0] - k.numbers[1] + scale for k in types)
     return operator in ("add", "subtract") and max(widened) > MAX_DECIMAL_PRECISION
+
+
+def _spark_divides(operator: str, types: list[Type]) -> bool:
+    """Whether Spark's quotient has digits enough that rounding it once more rounds the exact one, and room for them.
+
+    Its remainder needs whole quotients of up to 38 digits.
+    """
+    (precision, scale), (other, others) = (k.numbers for k in types)
+    whole = precision - scale + others
+    behind = max(6, max(scale, others) + other + 1)
+    return whole + (behind if operator == "divide" else 0) <= MAX_DECIMAL_PRECISION
 
 
 def _hours_on_date(node: Call, types: list[Type]) -> bool:

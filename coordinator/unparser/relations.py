@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from coordinator.expressions.builders import conjuncts, typed
-from coordinator.unparser import grouping, joins, marks, windows
+from coordinator.unparser import grouping, joins, marks, single_rows, windows
 from coordinator.unparser.block import Block, Part, read, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
@@ -153,7 +153,7 @@ class Relations:
             case SemiJoinNode():
                 return marks.semi_join(self, node)
             case EnforceSingleRowNode():
-                return joins.single_row(self, node)
+                return single_rows.enforced(self, node)
             case SortNode() | TopNNode() | LimitNode() | OffsetNode():
                 return self._ordered(node)
             case WindowNode():

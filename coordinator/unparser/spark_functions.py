@@ -52,16 +52,36 @@ def _unit(value: exp.Expr) -> str:
     return unit
 
 
+_MOST = (1 << 31) - 1
+
+
 def substr(value: exp.Expr, start: exp.Expr, length: exp.Expr | None = None) -> exp.Expr:
-    """Presto gives '' for a start of 0 or beyond the beginning, where Spark counts on."""
-    size = call("length", value)
-    outside = exp.Or(
-        this=binary(exp.EQ, start, number(0)),
-        expression=binary(exp.GT, call("abs", start), size),
-    )
-    part = call("substr", value, start) if length is None else call("substr", value, start, length)
-    bad = outside if length is None else exp.Or(this=outside, expression=binary(exp.LTE, length, number(0)))
-    return case([(is_null(value), exp.Null()), (bad, text(""))], part)
+    """Presto gives '' for a start of 0 or beyond the beginning, where Spark counts on. Spark's places are integers."""
+    first, size = _constant(start), None if length is None else _constant(length)
+    if length is not None:
+        bounded = case([(binary(exp.GT, length, number(_MOST)), number(_MOST))], length.copy())
+        length = bounded if size is None else number(max(0, min(size, _MOST)))
+    rest = () if length is None else (length,)
+    if first is not None and 0 < first <= _MOST and (length is None or size is not None):
+        return call("substr", value, number(first), *rest)
+    characters = call("length", value)
+    bad: exp.Expr = binary(exp.EQ, start, number(0))
+    for beyond in (
+        binary(exp.GT, start.copy(), characters),
+        binary(exp.LT, start.copy(), exp.Neg(this=characters.copy())),
+        *(binary(exp.LTE, each.copy(), number(0)) for each in rest),
+    ):
+        bad = exp.Or(this=bad, expression=beyond)
+    part = call("substr", value.copy(), start.copy(), *rest)
+    missing = [(is_null(each.copy()), exp.Null()) for each in (value, *rest)]
+    return case([*missing, (bad, text(""))], part)
+
+
+def _constant(value: exp.Expr) -> int | None:
+    try:
+        return int(literal_of(value))
+    except (TypeError, ValueError):
+        return None
 
 
 _IOTA_BELOW = "\u1f80\u1f81\u1f82\u1f83\u1f84\u1f85\u1f86\u1f87\u1f90\u1f91\u1f92\u1f93\u1f94\u1f95\u1f96\u1f97\u1fa0\u1fa1\u1fa2\u1fa3\u1fa4\u1fa5\u1fa6\u1fa7\u1fb3\u1fc3\u1ff3"

@@ -10,7 +10,8 @@ from shared.plan.expressions import Call, Constant
 from shared.plan.types import Type
 
 SPARK_DIGITS = 34
-"""Beyond these Spark rounds quotients, what it negates, and absolute values."""
+"""Beyond these Spark rounds what it negates, and absolute values."""
+SPARK_NUMBERS = ("round", "abs", "floor", "ceil", "ceiling", "truncate")
 _DOUBLE = Type("double")
 _MOST_DIGITS = 300
 _WHOLE = exp.Var(this=f"{2.0**53!r}D")
@@ -20,12 +21,29 @@ _WHOLE = exp.Var(this=f"{2.0**53!r}D")
 def spark_number(node: Call, function: str, value: exp.Expr) -> exp.Expr | None:
     """The call where Spark's own function means something else; None for other calls."""
     type_ = typed(node.arguments[0])
+    if function not in ("round", "abs") and type_.base in ("double", "real"):
+        return _whole(function, value, type_)
     if function == "round" and type_.base in ("double", "real"):
         return _rounded(node, value, type_)
     if function == "abs" and type_.base == "decimal" and type_.numbers[0] > SPARK_DIGITS:
         below = binary(exp.LT, value, cast(number(0), type_, "spark"))
         return case([(below, negated(value.copy(), type_))], value.copy())
     return None
+
+
+def _whole(function: str, value: exp.Expr, type_: Type) -> exp.Expr:
+    """Of floating-point numbers Spark's are bigints. What has no digits behind the point is its own, NaN too."""
+    wide = cast(value, _DOUBLE, "spark")
+    down, up = (cast(call(name, wide.copy()), _DOUBLE, "spark") for name in ("floor", "ceil"))
+    if function == "truncate":
+        whole = case([(binary(exp.LT, wide.copy(), number(0)), up)], down)
+    else:
+        whole = down if function == "floor" else up
+    # A zero has the sign of the number.
+    zero = binary(exp.EQ, whole, number(0))
+    made = case([(zero, binary(exp.Mul, wide.copy(), number(0)))], whole.copy())
+    small = binary(exp.LT, call("abs", wide.copy()), _WHOLE.copy())
+    return cast(case([(small, made)], wide), type_, "spark")
 
 
 def negated(value: exp.Expr, type_: Type) -> exp.Expr:

@@ -65,6 +65,7 @@ def test_the_next_start_finishes_it(lake: Any, table: Any, after: int, monkeypat
 
 def test_one_that_failed_is_finished_soon(lake: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge, "_SOON_SECONDS", 0.0)
+    monkeypatch.setattr(purge, "_PAUSE_SECONDS", 0.05)  # the first try may be cut off, too
     with pytest.raises(ProcessionError, match="cut"), monkeypatch.context() as context:
         cut_off(context, 1, OSError("cut"))
         drop_table(lake.connector.tables_of, DROP)

@@ -115,7 +115,8 @@ def test_like_is_what_a_regular_expression_says() -> None:
         assert like_pattern_of(pattern, None).matches(text) is wanted, (text, pattern)
         steady = steady_like(pattern)
         if steady is not None:
-            assert (re.search(steady.replace(r"\z", r"\Z"), text) is not None) is wanted, (text, steady)
+            assert (re.search(steady.pattern.replace(r"\z", r"\Z"), text) is not None) is wanted, (text, steady)
+            assert not wanted or all(piece in text for piece in steady.pieces), (text, steady)
 
 
 _LONG_TEXT = "".join(random.Random(5).choices("ab1 -\n", k=20_000))

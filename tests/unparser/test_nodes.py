@@ -308,20 +308,52 @@ def test_unnest_with_ordinality(written: Written) -> None:
 
 
 def test_scalar_subquery_of_one_row(written: Written) -> None:
+    """An aggregation without keys has one row: nothing checks it, and Spark computes it before it reads the others."""
     written.check(
         "SELECT n_name, (SELECT max(r_name) FROM region) FROM nation WHERE n_nationkey < 2",
         duckdb='SELECT "n_name", "expr" FROM (SELECT "n_name", "expr" FROM (SELECT "n_nationkey", "n_name" FROM '
         '(SELECT "n_nationkey", "n_name" FROM "tiny"."nation") AS "t1" WHERE ("n_nationkey" < CAST(\'2\' AS '
-        'BIGINT))) AS "t2" CROSS JOIN (SELECT "max" AS "expr" FROM (SELECT CASE WHEN (COUNT(*) > 1) THEN '
-        'CAST(ERROR(\'Scalar sub-query has returned multiple rows\') AS TEXT) ELSE FIRST("max") END AS "max" '
-        'FROM (SELECT MAX("r_name") AS "max" FROM (SELECT "r_name" FROM "tiny"."region") AS "t3") AS "t4") AS '
-        '"t5") AS "t6") AS "t7"',
-        spark="SELECT `n_name`, `expr` FROM (SELECT `n_name`, `expr` FROM (SELECT `n_nationkey`, `n_name` FROM "
-        "(SELECT `n_nationkey`, `n_name` FROM `tpch`.`tiny`.`nation`) AS `t1` WHERE (`n_nationkey` < CAST('2' "
-        "AS BIGINT))) AS `t2` CROSS JOIN (SELECT `max` AS `expr` FROM (SELECT CASE WHEN (COUNT(*) > 1) THEN "
-        "CAST(RAISE_ERROR('Scalar sub-query has returned multiple rows') AS STRING) ELSE FIRST(`max`) END AS "
-        "`max` FROM (SELECT MAX(`r_name`) AS `max` FROM (SELECT `r_name` FROM `tpch`.`tiny`.`region`) AS "
-        "`t3`) AS `t4`) AS `t5`) AS `t6`) AS `t7`",
+        'BIGINT))) AS "t2" CROSS JOIN (SELECT "max" AS "expr" FROM (SELECT MAX("r_name") AS "max" FROM (SELECT '
+        '"r_name" FROM "tiny"."region") AS "t3") AS "t4") AS "t5") AS "t6"',
+        spark="SELECT `n_name`, `expr` FROM (SELECT `n_name`, (SELECT `max` AS `expr` FROM (SELECT MAX(`r_name`) "
+        "AS `max` FROM (SELECT `r_name` FROM `tpch`.`tiny`.`region`) AS `t3`) AS `t4`) AS `expr` FROM (SELECT "
+        "`n_nationkey`, `n_name` FROM (SELECT `n_nationkey`, `n_name` FROM `tpch`.`tiny`.`nation`) AS `t1` WHERE "
+        "(`n_nationkey` < CAST('2' AS BIGINT))) AS `t2`) AS `t5`",
+    )
+
+
+def test_scalar_subquery_that_may_have_several_rows(written: Written) -> None:
+    written.check(
+        "SELECT count(*) FROM nation WHERE n_name > (SELECT r_name FROM region WHERE r_regionkey = 2)",
+        duckdb='SELECT COUNT(*) AS "count" FROM (SELECT 1 AS "dummy" FROM (SELECT "n_name", "expr" FROM (SELECT '
+        '"n_name" FROM (SELECT "n_name" FROM "tiny"."nation") AS "t1") AS "t2" CROSS JOIN (SELECT "r_name" AS "expr" '
+        "FROM (SELECT CASE WHEN (COUNT(*) > 1) THEN CAST(ERROR('Scalar sub-query has returned multiple rows') AS "
+        'TEXT) ELSE FIRST("r_name") END AS "r_name" FROM (SELECT "r_name" FROM (SELECT "r_regionkey", "r_name" FROM '
+        '"tiny"."region") AS "t3" WHERE ("r_regionkey" = CAST(\'2\' AS BIGINT))) AS "t4") AS "t5") AS "t6") AS "t7" '
+        'WHERE ("n_name" > "expr")) AS "t8"',
+        spark="SELECT CAST(COUNT(*) AS BIGINT) AS `count` FROM (SELECT 1 AS `dummy` FROM (SELECT `n_name`, (SELECT "
+        "`r_name` AS `expr` FROM (SELECT CASE WHEN (COUNT(*) > 1) THEN CAST(RAISE_ERROR('Scalar sub-query has "
+        "returned multiple rows') AS STRING) ELSE FIRST(`r_name`) END AS `r_name` FROM (SELECT `r_name` FROM (SELECT "
+        "`r_regionkey`, `r_name` FROM `tpch`.`tiny`.`region`) AS `t3` WHERE (`r_regionkey` = CAST('2' AS BIGINT))) "
+        "AS `t4`) AS `t5`) AS `expr` FROM (SELECT `n_name` FROM (SELECT `n_name` FROM `tpch`.`tiny`.`nation`) AS "
+        "`t1`) AS `t2`) AS `t6` WHERE (`n_name` > `expr`)) AS `t7`",
+    )
+
+
+def test_single_row_whose_column_a_join_reads(written: Written) -> None:
+    written.check(
+        "SELECT r_name FROM nation CROSS JOIN (SELECT max(n_regionkey) FROM nation) AS t (k) JOIN region ON "
+        "r_regionkey = k AND n_nationkey = 1",
+        duckdb='SELECT "r_name" FROM (SELECT "r_name" FROM (SELECT "n_nationkey" FROM (SELECT "n_nationkey" FROM '
+        '"tiny"."nation") AS "t1" WHERE ("n_nationkey" = CAST(\'1\' AS BIGINT))) AS "t2" CROSS JOIN (SELECT '
+        'CAST(MAX("n_regionkey_1") AS BIGINT) AS "max" FROM (SELECT "n_regionkey" AS "n_regionkey_1" FROM '
+        '"tiny"."nation") AS "t3") AS "t4" INNER JOIN (SELECT "r_regionkey", "r_name" FROM (SELECT "r_regionkey", '
+        '"r_name" FROM "tiny"."region") AS "t5") AS "t6" ON ("max" = "r_regionkey")) AS "t7"',
+        spark="SELECT `r_name` FROM (SELECT `r_name` FROM (SELECT `n_nationkey` FROM (SELECT `n_nationkey` FROM "
+        "`tpch`.`tiny`.`nation`) AS `t1` WHERE (`n_nationkey` = CAST('1' AS BIGINT))) AS `t2` CROSS JOIN (SELECT "
+        "CAST(MAX(`n_regionkey_1`) AS BIGINT) AS `max` FROM (SELECT `n_regionkey` AS `n_regionkey_1` FROM "
+        "`tpch`.`tiny`.`nation`) AS `t3`) AS `t4` INNER JOIN (SELECT `r_regionkey`, `r_name` FROM (SELECT "
+        "`r_regionkey`, `r_name` FROM `tpch`.`tiny`.`region`) AS `t5`) AS `t6` ON (`max` = `r_regionkey`)) AS `t7`",
     )
 
 

@@ -39,6 +39,7 @@ _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _LACKING = re.compile(r"No module named '(pyarrow|numpy|pyspark|py4j|pandas|google|grpc)\b")
 """What an executor's Python is missing."""
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
+_SIGNS = {"+": "addition", "-": "subtraction", "*": "multiplication"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
 _TOO_DEEP = ("StackOverflowError", "Exception deserializing response")
 """The second where types nest deeper than messages of protobuf may."""
@@ -207,6 +208,12 @@ def _type(spark: str) -> str:
 
 
 def _overflow(text: str) -> str:
+    small = re.search(r"(-?\d+)[YS] ([-+*]) (-?\d+)[YS] caused overflow", text)
+    if small is not None:
+        a, b = int(small[1]), int(small[3])
+        # Spark writes both types alike, but what is too large for the smaller one fits into the other.
+        kind = "tinyint" if -(1 << 15) <= {"+": a + b, "-": a - b, "*": a * b}[small[2]] < 1 << 15 else "smallint"
+        return f"{kind} {_SIGNS[small[2]]} overflow: {a} {small[2]} {b}"
     found = re.search(r"(\w+) overflow\. Use ['`]try_(\w+)['`]", text)
     if found is None:
         return "Decimal overflow" if "decimal" in text.lower() else plain_text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -25,9 +26,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 def add_months(value: Any, months: int) -> Any:
     """``value`` moved by months, to the last day of a month that is too short."""
     year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
-    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
-    last = (following - timedelta(days=1)).day
-    return value.replace(year=year, month=month + 1, day=min(value.day, last))
+    return value.replace(year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1]))
 
 
 def _unit(text: str, value: object) -> str:
@@ -123,7 +122,7 @@ def _trunc(unit: str, value: Any) -> object:
 
 def _last_day(value: Any) -> date:
     day = value.date() if isinstance(value, datetime) else value
-    return add_months(day.replace(day=1), 1) - timedelta(days=1)  # type: ignore[no-any-return]
+    return day.replace(day=monthrange(day.year, day.month)[1])
 
 
 def _unixtime(value: datetime) -> float:

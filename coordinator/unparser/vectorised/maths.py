@@ -158,7 +158,9 @@ def _narrowed(value: str, type_: Type, digits: int) -> tuple[str, Type, tuple[st
 
 def _unscaled(value: str, type_: Type, whole: str) -> str:
     """The number without its point."""
-    scale = type_.numbers[1]
+    precision, scale = type_.numbers
+    if precision <= _SHORT < precision + scale + 1:
+        value = f"CAST({value} AS DECIMAL({_LONG}, {scale}))"  # or DuckDB multiplies in eight bytes
     return f"CAST({value} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS {whole})"
 
 
