@@ -109,7 +109,7 @@ def _form(form: SpecialForm, dialect: str) -> exp.Expr:
         case "IS_NULL":
             return is_null(arguments[0])
         case "IN":
-            return exp.Paren(this=exp.In(this=arguments[0], expressions=arguments[1:]))
+            return _in(form, arguments, dialect)
         case "ROW_CONSTRUCTOR":
             return row(arguments, type_)
         case "DEREFERENCE":
@@ -119,6 +119,21 @@ def _form(form: SpecialForm, dialect: str) -> exp.Expr:
             return exp.Dot(this=exp.Paren(this=arguments[0]), expression=name(field_name(base, value_of(index))))
         case _:
             raise unsupported(f"Special form {form.form}", dialect)
+
+
+def _in(form: SpecialForm, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
+    value, *listed = arguments
+    if dialect == "spark" and typed(form.arguments[0]).base == "varbinary":
+        # Iceberg's filters fail over a NULL among bytes, whose part in the answer is that of OR NULL.
+        known = [t for t, a in zip(listed, form.arguments[1:], strict=True) if not _is_null(a)]
+        if len(known) < len(listed):
+            null = cast(exp.Null(), Type("boolean"), dialect)
+            return binary(exp.Or, exp.In(this=value, expressions=known), null) if known else null
+    return exp.Paren(this=exp.In(this=value, expressions=listed))
+
+
+def _is_null(node: RowExpression) -> bool:
+    return isinstance(node, Constant) and value_of(node) is None
 
 
 def _switch(form: SpecialForm, dialect: str) -> exp.Expr:

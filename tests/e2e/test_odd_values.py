@@ -82,6 +82,21 @@ def test_wide_averages(service: Service, table: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
+def test_bytes_among_bytes_and_null(service: Service, table: str, engine: str) -> None:
+    service.execute("CREATE TABLE IF NOT EXISTS iceberg.odd_values.bytes (id bigint, w varbinary)")
+    service.execute("DELETE FROM iceberg.odd_values.bytes")
+    service.execute("INSERT INTO iceberg.odd_values.bytes VALUES (1, X'00'), (2, X'61'), (3, NULL)")
+    for condition, ids in {
+        "w IN (NULL, X'00')": [[1]],
+        "w NOT IN (NULL, X'00')": [],
+        "NOT w IN (X'00')": [[2]],
+        "w IN (CAST(NULL AS varbinary), NULL) OR id = 3": [[3]],
+    }.items():
+        sql = f"SELECT id FROM iceberg.odd_values.bytes WHERE {condition} ORDER BY id"
+        assert service.execute(sql, session_properties={"engine": engine}) == ids, condition
+
+
+@pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
 @pytest.mark.parametrize(
     ("expression", "code", "said"),
     [
