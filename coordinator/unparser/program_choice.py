@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.types import INTEGERS, NUMERIC
+from coordinator.unparser.attempts import forgivable
 from coordinator.unparser.compared_maps import holds_map
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
+from coordinator.unparser.session_zone import session_zone
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -37,6 +39,8 @@ def wholly_in_python(node: Call, function: str, dialect: str) -> bool:
     first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
     if runs_in_python(function) and any(carries_zone(a) or _clock_on_spark(a, dialect) for a in node.arguments):
         return True
+    if dialect == "spark" and function == "to_unixtime" and first == "timestamp" and session_zone() != "UTC":
+        return True  # a time in the session's zone, which Spark takes for one in UTC
     if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
         return True
     if dialect == "spark" and first == "array" and _of_elements_in_python(function, typed(node.arguments[0])):
@@ -85,12 +89,18 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
         if function in ("$operator$cast", "try_cast"):
             if cast_in_python(typed(node.arguments[0]), typed(node), dialect):
                 return True
+        elif function == "$internal$try":
+            (thunk,) = node.arguments
+            assert isinstance(thunk, Lambda)
+            if dialect == "duckdb" or not forgivable(thunk.body):
+                return True
         elif function.startswith("$operator$"):
             if operator_in_python(node, function.removeprefix("$operator$"), dialect):
                 return True
-        elif (function == "like_pattern" and dialect == "spark" and likes_by_row(node)) or (
-            function not in _BUILT and _kernels_alone(function, dialect)
-        ):
+        elif function == "like_pattern":
+            if dialect == "spark" and likes_by_row(node):
+                return True
+        elif function != "like" and wholly_in_python(node, function, dialect):
             return True
     arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
     return any(needs_python(a, dialect) for a in arguments)

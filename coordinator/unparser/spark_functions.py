@@ -189,7 +189,7 @@ def _json_extract_scalar(value: exp.Expr, path: exp.Expr) -> exp.Expr:
     if not _SIMPLE_PATH.fullmatch(literal_of(path)):
         raise TypeError("a path of which Spark has another idea")
     return written(
-        "CASE WHEN schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'OBJECT%' AND schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'ARRAY%' THEN get_json_object({0}, {1}) END"
+        "CASE WHEN schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'OBJECT%' AND schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'ARRAY%' AND schema_of_variant(variant_get(try_parse_json({0}), {1})) <> 'VOID' THEN get_json_object({0}, {1}) END"
     )(value, path)
 
 

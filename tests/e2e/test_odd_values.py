@@ -46,6 +46,9 @@ OTHERS = {
     "substr(t, n)": ["bc", None, "", None, "", "2"],
     "t LIKE '%a%b%'": [True, None, False, True, True, False],
     "count_if(CAST(p AS boolean)) OVER ()": [4] * 6,
+    "json_extract_scalar(IF(t = 'abc', 'null', '\"x\"'), '$')": [None, "x", "x", None, "x", "x"],
+    "IF(id = 1, array_remove(ARRAY[ARRAY[id]], IF(id > 1, ARRAY[NULL], ARRAY[id])), ARRAY[])": [[], *[[]] * 5],
+    "filter(ARRAY[id, 7], v -> v = TRY(ARRAY[id, 7][2]))": [[7]] * 6,
     "CAST(n > 2 AS boolean) OR CAST(q AS boolean)": [True, True, False, True, True, True],
     "last_day_of_month(DATE '9999-12-01' + INTERVAL '1' DAY * coalesce(length(t), 0))": ["9999-12-31"] * 6,
 }
@@ -114,3 +117,12 @@ def test_errors(service: Service, table: str, engine: str, expression: str, code
     with pytest.raises(prestodb.exceptions.PrestoQueryError) as failed:
         service.execute(f"SELECT {expression} FROM {table} WHERE id = 1", session_properties={"engine": engine})
     assert (failed.value.error_name, failed.value.message) == (code.name, said)
+
+
+@pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
+def test_seconds_of_a_time_in_the_zone_of_the_session(service: Service, table: str, engine: str) -> None:
+    moment = "TIMESTAMP '2024-07-01 00:00:00' + INTERVAL '1' DAY * id"
+    sql = f"SELECT to_unixtime({moment}) FROM {table} WHERE id < 3 ORDER BY 1"
+    for zone, hours in (("UTC", 0), ("Europe/Berlin", 2), ("America/New_York", -4)):
+        found = service.execute(sql, session_properties={"engine": engine}, http_headers={"X-Presto-Time-Zone": zone})
+        assert found == [[float(1719792000 + 86400 * day - 3600 * hours)] for day in (1, 2)], zone
