@@ -19,6 +19,8 @@ def literal(value: Any, type_: Type, dialect: str) -> exp.Expr:
     """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``type_``."""
     if value is None:
         return cast(exp.Null(), type_, dialect)
+    if isinstance(value, bytes):  # of varbinary, and of sketches
+        return call("from_hex" if dialect == "duckdb" else "unhex", text(value.hex()))
     match type_.base:
         case "boolean":
             return exp.Boolean(this=value)
@@ -30,8 +32,6 @@ def literal(value: Any, type_: Type, dialect: str) -> exp.Expr:
             return cast(text(_float(value)), type_, dialect)
         case "decimal":
             return cast(text(f"{value:f}"), type_, dialect)
-        case "varbinary":
-            return call("from_hex" if dialect == "duckdb" else "unhex", text(value.hex()))
         case "array":
             items = [literal(v, type_.arguments[0], dialect) for v in value]
             return cast(exp.Array(expressions=items), type_, dialect)

@@ -238,7 +238,7 @@ def _named(*names: str, count: int = 1) -> dict[str, Build]:
 
 _PATTERNS: dict[str, str] = {
     "ceiling": "ceil({0})", "pow": "power({0}, {1})", "e": "e()", "pi": "pi()", "rand": "rand()", "random": "rand()",
-    "nan": "CAST('NaN' AS DOUBLE)", "infinity": "CAST('Infinity' AS DOUBLE)", "is_nan": "isnan({0})",
+    "nan": "CAST('NaN' AS DOUBLE)", "infinity": "CAST('Infinity' AS DOUBLE)", "is_nan": "CASE WHEN {0} IS NOT NULL THEN isnan({0}) END",
     "is_finite": "(NOT isnan({0}) AND abs({0}) < CAST('Infinity' AS DOUBLE))", "is_infinite": "(abs({0}) = CAST('Infinity' AS DOUBLE))",
     "truncate": "CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END", "mod": "({0} % {1})",
     "bitwise_and": "(({0}) & ({1}))", "bitwise_or": "(({0}) | ({1}))", "bitwise_xor": "(({0}) ^ ({1}))", "bitwise_not": "(~ ({0}))",
