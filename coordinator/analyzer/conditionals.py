@@ -17,6 +17,7 @@ from coordinator.sql.tree.expressions import (
     WhenClause,
 )
 from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, type_of
+from shared.plan.types import Type
 
 _MOST_TWICE = 100
 
@@ -24,12 +25,19 @@ _MOST_TWICE = 100
 def analyze_simple_case(node: SimpleCaseExpression, context: Context, analyze: Analyze) -> RowExpression:
     """``CASE operand WHEN value THEN result … END``."""
     operand = analyze(node.operand, context)
-    conditions = [_equal(operand, clause, context, analyze) for clause in node.when_clauses]
+    values = [analyze(clause.operand, context) for clause in node.when_clauses]
+    conditions = [_equal(operand, *each, context) for each in zip(values, node.when_clauses, strict=True)]
+    if len(values) > 1 and _large(operand):
+        common: Type | None = typed(operand)
+        for value in values:
+            common = common and common_super_type(common, typed(value))
+        if common is not None:
+            operand, *values = (coerce(value, common, context.zone) for value in (operand, *values))
+            return _switch(node, values, context, analyze, operand)
     return _switch(node, conditions, context, analyze)
 
 
-def _equal(operand: RowExpression, clause: WhenClause, context: Context, analyze: Analyze) -> RowExpression:
-    value = analyze(clause.operand, context)
+def _equal(operand: RowExpression, value: RowExpression, clause: WhenClause, context: Context) -> RowExpression:
     if common_super_type(typed(operand), typed(value)) is None:
         message = "CASE operand type does not match WHEN clause operand type"
         raise context.error(clause, f"{message}: {type_of(operand)} vs {type_of(value)}")
@@ -47,7 +55,9 @@ def _switch(
     conditions: list[RowExpression],
     context: Context,
     analyze: Analyze,
+    operand: RowExpression | None = None,
 ) -> RowExpression:
+    """``operand`` is compared with the conditions, which are values then."""
     results: list[Expression] = [clause.result for clause in node.when_clauses]
     if node.default is not None:
         results.append(node.default)
@@ -58,7 +68,8 @@ def _switch(
         special("WHEN", type_, condition, coerce(value, type_, context.zone))
         for condition, value in zip(conditions, values, strict=True)
     ]
-    return special("SWITCH", type_, constant(True, BOOLEAN), *whens, coerce(otherwise, type_, context.zone))
+    first = constant(True, BOOLEAN) if operand is None else operand
+    return special("SWITCH", type_, first, *whens, coerce(otherwise, type_, context.zone))
 
 
 def analyze_if(node: FunctionCall, context: Context, analyze: Analyze) -> RowExpression:
@@ -103,7 +114,7 @@ def analyze_nullif(node: FunctionCall, context: Context, analyze: Analyze) -> Ro
 
 
 def _large(expression: RowExpression) -> bool:
-    """Whether an expression is better not written twice: NULLIFs in one another would double it each time."""
+    """Whether an expression is better not written twice: those in one another would double it each time."""
     stack, parts = [expression], 0
     while stack and parts <= _MOST_TWICE:
         current, parts = stack.pop(), parts + 1

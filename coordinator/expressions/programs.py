@@ -9,9 +9,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from coordinator.expressions.builders import NAMESPACE, typed, value_of
+from coordinator.expressions.builders import NAMESPACE, constant, operator, special, typed, value_of
 from coordinator.expressions.kernel_values import to_kernel
-from coordinator.expressions.types import displayed
+from coordinator.expressions.types import BOOLEAN, TIME_TZ, displayed
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.kernels.functions.zones import zone_name
 from shared.errors import ProcessionError
@@ -61,6 +61,7 @@ class ProgramBuilder:
             assert isinstance(index, Constant)
             inner = [self.expression(node.arguments[0], parameters), ["constant", value_of(index), "integer"]]
         else:
+            node = _with_operators(node)
             inner = [self.expression(a, parameters) for a in node.arguments]
         return ["form", node.form, str(typed(node)), inner]
 
@@ -95,6 +96,27 @@ class ProgramBuilder:
             types,
             [self.expression(a, parameters) for a in node.arguments],
         ]
+
+
+def _with_operators(form: SpecialForm) -> SpecialForm:
+    """IN, NULL_IF and SWITCH of times with zones, whose texts differ where they are equal, by their operator."""
+    if form.form not in ("IN", "NULL_IF", "SWITCH") or typed(form.arguments[0]) != TIME_TZ:
+        return form
+    value, *others = form.arguments
+    type_ = typed(form)
+    match form.form:
+        case "IN":
+            tests = [operator("=", (value, other), BOOLEAN) for other in others]
+            return special("OR", BOOLEAN, *tests)
+        case "NULL_IF":
+            return special("IF", type_, operator("=", (value, others[0]), BOOLEAN), constant(None, type_), value)
+        case _:
+            whens = []
+            for when in others[:-1]:
+                assert isinstance(when, SpecialForm)
+                test = operator("=", (value, when.arguments[0]), BOOLEAN)
+                whens.append(special("WHEN", type_, test, when.arguments[1]))
+            return special("SWITCH", type_, constant(True, BOOLEAN), *whens, others[-1])
 
 
 def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed
+from coordinator.unparser.repeated_values import repeatable
 from coordinator.unparser.trees import binary, call, case, number
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
@@ -62,7 +63,7 @@ def _forgiving(tree: exp.Expr) -> exp.Expr:
         return call(function, tree.this.copy(), tree.expression.copy())
     match tree:
         case exp.IntDiv():
-            zero = binary(exp.EQ, tree.expression.copy(), number(0))
+            zero = binary(exp.EQ, repeatable(tree.expression).copy(), number(0))
             return case([(zero, exp.Null())], exp.IntDiv(this=tree.this.copy(), expression=tree.expression.copy()))
         case exp.Cast():
             kind = exp.Alias(this=tree.this.copy(), alias=exp.Var(this=tree.to.sql(dialect="spark")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
@@ -27,6 +29,7 @@ from coordinator.unparser.guarded_quotients import with_guarded_quotients
 from coordinator.unparser.operators import arithmetic, subscript
 from coordinator.unparser.patterns_on_spark import SteadyLike, steady_like
 from coordinator.unparser.program_choice import (
+    COMPARED_BY_KERNELS,
     COMPARISON,
     OPAQUE,
     TEXT,
@@ -40,6 +43,13 @@ from coordinator.unparser.program_choice import (
 from coordinator.unparser.programs import calls_python, kernel_call, python_call, runs_in_python
 from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
+from coordinator.unparser.repeated_values import (
+    RepeatedValueError,
+    programs_may_stand,
+    repeatable,
+    without_programs,
+    without_repeated,
+)
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.spark_numbers import SPARK_DIGITS, SPARK_NUMBERS, negated, spark_number
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
@@ -72,19 +82,38 @@ def _expression(node: RowExpression, dialect: str) -> exp.Expr:
             return column_of(node)
         case Constant():
             return literal(value_of(node), typed(node), dialect)
-        case SpecialForm():
-            return _special(node, dialect)
-        case Call():
-            return _call(node, dialect)
+        case SpecialForm() | Call():
+            ahead = without_programs() if dialect == "spark" and _takes_no_programs(node) else nullcontext()
+            try:
+                with ahead:
+                    return _special(node, dialect) if isinstance(node, SpecialForm) else _call(node, dialect)
+            except RepeatedValueError:
+                if not programs_may_stand():
+                    raise
+                return python_call(node, dialect, expression)
         case Lambda():
             parameters = [name(a) for a in node.arguments]
             with declared(node.arguments):
                 return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
 
 
+_BRANCHES = ("IF", "SWITCH", "COALESCE")
+_ALL = 1 << 20
+"""Nodes that are looked at where an engine keeps a value of any size by itself, but for chance."""
+
+
+def _takes_no_programs(node: Call | SpecialForm) -> bool:
+    """Spark computes Python functions before branches are chosen: errors of rows that take another one.
+
+    Its lambdas, of which TRY is one here, do not call them.
+    """
+    if isinstance(node, SpecialForm):
+        return node.form in _BRANCHES
+    return any(isinstance(argument, Lambda) for argument in node.arguments)
+
+
 def _special(form: SpecialForm, dialect: str) -> exp.Expr:
-    if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and needs_python(form, dialect):
-        # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
+    if dialect == "spark" and form.form in _BRANCHES and needs_python(form, dialect):
         by_branch = with_guarded_quotients(form)
         return python_call(form, dialect, expression) if by_branch is None else _form(by_branch, dialect)
     return _form(form, dialect)
@@ -92,7 +121,7 @@ def _special(form: SpecialForm, dialect: str) -> exp.Expr:
 
 def _form(form: SpecialForm, dialect: str) -> exp.Expr:
     type_ = typed(form)
-    if form.form in ("IN", "NULL_IF") and typed(form.arguments[0]).base in ("array", "row", "map"):
+    if form.form in ("IN", "NULL_IF", "SWITCH") and typed(form.arguments[0]).base in COMPARED_BY_KERNELS:
         return python_call(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
@@ -103,7 +132,7 @@ def _form(form: SpecialForm, dialect: str) -> exp.Expr:
         case "IF":
             return case([(arguments[0], arguments[1])], arguments[2])
         case "NULL_IF":
-            return call("nullif", *arguments)
+            return call("nullif", repeatable(arguments[0]), *arguments[1:])
         case "COALESCE":
             return call("coalesce", *arguments)
         case "IS_NULL":
@@ -123,6 +152,8 @@ def _form(form: SpecialForm, dialect: str) -> exp.Expr:
 
 def _in(form: SpecialForm, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     value, *listed = arguments
+    if len(listed) > 1:
+        repeatable(value, _ALL)
     if dialect == "spark" and typed(form.arguments[0]).base == "varbinary":
         # Iceberg's filters fail over a NULL among bytes, whose part in the answer is that of OR NULL.
         known = [t for t, a in zip(listed, form.arguments[1:], strict=True) if not _is_null(a)]
@@ -138,12 +169,16 @@ def _is_null(node: RowExpression) -> bool:
 
 def _switch(form: SpecialForm, dialect: str) -> exp.Expr:
     operand, *whens, otherwise = form.arguments
+    searched = isinstance(operand, Constant) and value_of(operand) is True
+    compared = None if searched else expression(operand, dialect)
+    if compared is not None and len(whens) > 1:
+        repeatable(compared)
     branches = []
     for when in whens:
         assert isinstance(when, SpecialForm)
         condition = expression(when.arguments[0], dialect)
-        if not (isinstance(operand, Constant) and value_of(operand) is True):
-            condition = binary(exp.EQ, expression(operand, dialect), condition)
+        if compared is not None:
+            condition = binary(exp.EQ, compared.copy(), condition)
         branches.append((condition, expression(when.arguments[1], dialect)))
     return case(branches, expression(otherwise, dialect))
 
@@ -175,7 +210,7 @@ def _call(node: Call, dialect: str) -> exp.Expr:
         return exp.Paren(this=exp.Not(this=arguments[0]))
     if function == "array_constructor":
         return cast(exp.Array(expressions=arguments), typed(node), dialect)
-    return _function(node, function, arguments, dialect)
+    return without_repeated(arguments, dialect, lambda made: _function(node, function, made, dialect))
 
 
 def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
@@ -269,13 +304,15 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
         arguments = [compared_value(a, k, dialect) for a, k in zip(arguments, types, strict=True)]
         return exp.Paren(this=exp.NullSafeNEQ(this=arguments[0], expression=arguments[1]))
     if operator == "between":
-        return exp.Paren(this=exp.Between(this=arguments[0], low=arguments[1], high=arguments[2]))
+        return exp.Paren(this=exp.Between(this=repeatable(arguments[0], _ALL), low=arguments[1], high=arguments[2]))
     if operator == "negation":
         if dialect == "spark" and types[0].base == "decimal" and types[0].numbers[0] > SPARK_DIGITS:
             return negated(arguments[0], types[0])
         return exp.Paren(this=exp.Neg(this=exp.Paren(this=arguments[0])))
     if operator == "subscript":
-        return subscript(types[0], arguments, dialect)
+        return without_repeated(arguments, dialect, lambda made: subscript(types[0], made, dialect))
+    if operator in ("divide", "modulus"):
+        return without_repeated(arguments, dialect, lambda made: arithmetic(node, operator, types, made, dialect))
     return arithmetic(node, operator, types, arguments, dialect)
 
 
@@ -335,6 +372,10 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
     if cast_in_python(source, target, dialect) or (carries_zone(inner) and source != target) or zoned:
         return python_call(node, dialect, expression)
     value = expression(inner, dialect)
+    return without_repeated([value], dialect, lambda made: _cast_value(made[0], source, target, attempt, dialect))
+
+
+def _cast_value(value: exp.Expr, source: Type, target: Type, attempt: bool, dialect: str) -> exp.Expr:
     if target.base in OPAQUE:
         return value
     if target.base in TEXT and source.base in TEXT:

@@ -13,17 +13,25 @@ from msgspec.structs import replace
 from coordinator.expressions.builders import constant, special, typed
 from coordinator.unparser.program_choice import needs_python
 from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.traversal import walk_expression
 
 Guard = Callable[[RowExpression], SpecialForm]
 """An expression where a branch is taken, elsewhere NULL."""
 
 
+MOST_GUARDED = 8
+"""Branches of a form, and quotients in it: each has the form around it once more."""
+_QUOTIENTS = ("DIVIDE", "MODULUS")
+
+
 class _OtherProgramError(Exception):
-    """More than quotients of what Spark computes."""
+    """More than a few quotients of what Spark computes."""
 
 
 def with_guarded_quotients(form: SpecialForm) -> SpecialForm | None:
     """An IF, SWITCH or COALESCE that Spark may compute branch by branch; None where that takes other programs."""
+    if len(form.arguments) > MOST_GUARDED + 2 or sum(map(_is_quotient, walk_expression(form))) > MOST_GUARDED:
+        return None
     try:
         match form:
             case SpecialForm(form="IF", arguments=(condition, *values)):
@@ -81,12 +89,16 @@ def _guarded(expression: RowExpression, guard: Guard | None) -> RowExpression:
         raise _OtherProgramError
     if not needs_python(_over_columns(expression), "spark"):
         return replace(expression, arguments=tuple(_guarded(a, guard) for a in expression.arguments))
-    if typed(expression).base != "decimal" or expression.displayName not in ("DIVIDE", "MODULUS"):
+    if typed(expression).base != "decimal" or not _is_quotient(expression):
         raise _OtherProgramError
     for operand in expression.arguments:
         _check(operand)
     dividend, divisor = expression.arguments
     return expression if guard is None else replace(expression, arguments=(guard(dividend), divisor))
+
+
+def _is_quotient(node: RowExpression) -> bool:
+    return isinstance(node, Call) and node.displayName in _QUOTIENTS
 
 
 def _over_columns(call: Call) -> Call:

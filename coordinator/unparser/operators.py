@@ -41,9 +41,10 @@ def arithmetic(node: Call, operator: str, types: list[Type], arguments: list[exp
     tree = binary(exp.Mod if operator == "modulus" else exp.Div, a, b)
     if result.base != "decimal":
         return cast(tree, result, dialect)
-    nothing = binary(exp.EQ, b.copy(), cast(number(0), types[1], dialect))
-    if not isinstance(a, exp.Literal):
-        nothing = exp.And(this=nothing, expression=exp.Not(this=is_null(a.copy())))
+    nothing = exp.And(
+        this=binary(exp.EQ, b.copy(), cast(number(0), types[1], dialect)),
+        expression=exp.Not(this=is_null(a.copy())),
+    )
     return case([(nothing, cast(zero, result, dialect))], cast(tree, result, dialect))
 
 

@@ -30,10 +30,19 @@ COMPARISON = {
 }  # fmt: skip
 
 TEXT = ("varchar", "char")
+COMPARED_BY_KERNELS = ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
 
 
 def wholly_in_python(node: Call, function: str, dialect: str) -> bool:
     """Functions that only the kernels get right, and lambdas over what only the kernels have."""
+    if _by_itself_in_python(node, function, dialect):
+        return True
+    lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
+    return dialect == "spark" and any(needs_python(a.body, dialect) for a in lambdas)
+
+
+def _by_itself_in_python(node: Call, function: str, dialect: str) -> bool:
+    """Whatever its lambdas compute."""
     if function not in _BUILT and _kernels_alone(function, dialect):
         return True
     first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
@@ -43,10 +52,7 @@ def wholly_in_python(node: Call, function: str, dialect: str) -> bool:
         return True  # a time in the session's zone, which Spark takes for one in UTC
     if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
         return True
-    if dialect == "spark" and first == "array" and _of_elements_in_python(function, typed(node.arguments[0])):
-        return True
-    lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
-    return dialect == "spark" and any(needs_python(a.body, dialect) for a in lambdas)
+    return dialect == "spark" and first == "array" and _of_elements_in_python(function, typed(node.arguments[0]))
 
 
 def _of_elements_in_python(function: str, array: Type) -> bool:
@@ -100,7 +106,7 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
         elif function == "like_pattern":
             if dialect == "spark" and likes_by_row(node):
                 return True
-        elif function != "like" and wholly_in_python(node, function, dialect):
+        elif function != "like" and _by_itself_in_python(node, function, dialect):
             return True
     arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
     return any(needs_python(a, dialect) for a in arguments)
@@ -217,9 +223,10 @@ def operator_in_python(node: Call, operator: str, dialect: str) -> bool:
 def _of_types_in_python(operator: str, types: list[Type], dialect: str) -> bool:
     """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
     if operator in COMPARISON or operator == "between":
-        return types[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
+        return types[0].base in COMPARED_BY_KERNELS
     if operator == "is_distinct_from":
-        return dialect == "spark" and any(map(_holds_map, types))  # which Spark compares with nothing
+        by_text = types[0].base == "time with time zone"
+        return by_text or (dialect == "spark" and any(map(_holds_map, types)))  # which Spark compares with nothing
     if operator == "subscript" and types[0].base == "map":
         return types[0].arguments[0].base not in ("varchar", "boolean", *INTEGERS)
     clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in types)

@@ -192,14 +192,14 @@ _ORDERS: dict[str, Callable[[str], object]] = {
 """What orders values that are text here."""
 
 
-def _compared(test: Callable[[object, object], object]) -> Function:
+def _compared(test: Callable[[object, object], object], *, nulls: bool = False) -> Function:
     """A comparison, of values that are text here by what they stand for."""
 
     def apply(signature: Signature, a: Any, b: Any) -> object:
         order = _ORDERS.get(signature.arguments[0].base)
-        return test(a, b) if order is None else test(order(a), order(b))
+        return test(a, b) if order is None else test(*(None if v is None else order(v) for v in (a, b)))
 
-    return Function(apply, typed=True)
+    return Function(apply, nulls=nulls, typed=True)
 
 
 def _between(signature: Signature, value: Any, low: Any, high: Any) -> object:
@@ -260,7 +260,7 @@ OPERATORS: Table = {
     "$operator$less_than_or_equal": _ordered(lambda order: order <= 0),
     "$operator$greater_than": _ordered(lambda order: order > 0),
     "$operator$greater_than_or_equal": _ordered(lambda order: order >= 0),
-    "$operator$is_distinct_from": Function(lambda a, b: not identical(a, b), nulls=True),
+    "$operator$is_distinct_from": _compared(lambda a, b: not identical(a, b), nulls=True),
     "$operator$between": Function(_between, nulls=True, typed=True),
     "$operator$subscript": Function(subscript),
     AVERAGE: Function(_average, nulls=True, typed=True),

@@ -72,7 +72,8 @@ def _extract(asked: Asked) -> Form | None:
         return None
     found = f"regexp_extract({value}, {quoted(pattern)}, {group})"
     if not group and known.search("") is None:  # each match has a character
-        return Form(f"nullif({found}, '')", _plain(value, pattern))
+        # As nullif, which is a macro: what it says twice is seen, and counted, here.
+        return Form(f"CASE WHEN {found} <> '' THEN {found} END", _plain(value, pattern))
     return Form(f"CASE WHEN regexp_matches({value}, {quoted(pattern)}) THEN {found} END", _plain(value, pattern))
 
 

@@ -34,7 +34,7 @@ final class DecimalPrograms extends Rule<LogicalPlan> {
 
   private static Expression changed(PythonUDF call) {
     List<Expression> given = Rules.list(call.children());
-    if (!call.name().toLowerCase().startsWith(NAMES) || !(call.dataType() instanceof DecimalType type)) {
+    if (!call.name().regionMatches(true, 0, NAMES, 0, NAMES.length()) || !(call.dataType() instanceof DecimalType type)) {
       return call;
     }
     if (given.isEmpty() || !(given.get(0) instanceof Literal program) || program.value() == null) {
