@@ -25,6 +25,7 @@ from coordinator.engine.processes.profile import operators_of
 from coordinator.explain.operators import Operator
 from coordinator.kernels.functions.patience import interruptible
 from coordinator.values.python_functions import PythonFunction
+from coordinator.vocabulary.nesting import DUCKDB_DEPTH
 
 _BATCH_ROWS = 2048
 """DuckDB's own: rows may be large, and some thousand of them more than the memory there is."""
@@ -136,6 +137,7 @@ class LocalEngine:
         }
         connection = duckdb.connect(":memory:", config=settings)
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"SET max_expression_depth = {DUCKDB_DEPTH}")
         connection.execute("SET enable_progress_bar = false")  # it goes to the standard output
         for macro in MACROS:
             connection.execute(macro)

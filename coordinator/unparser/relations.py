@@ -24,6 +24,7 @@ from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
 from coordinator.unparser.stored_json import is_shown_otherwise, shown_value
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import unnest
+from coordinator.unparser.written_out import at_its_place, written_out
 from shared.errors import ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
@@ -73,6 +74,8 @@ class Relations:
     uses: Mapping[int, Use] = field(default_factory=dict)
     parts: dict[int, Part] = field(default_factory=dict)
     """By the number of their use; those that a single node asks for have numbers below zero."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Of columns that projections computed, written out."""
     within: int = 0
     """Parts that are being rendered. Spark 4.1 mixes up columns of a part that another one reads: there it is none."""
 
@@ -283,8 +286,16 @@ class Relations:
             if simple or order:
                 source = replace(source, order=order)
         assigned = node.assignments.assignments
-        columns = [(self.tree(e), k.partition("<")[0]) for k, e in assigned.items()]
+        columns = [(self._assigned(e, named), named) for k, e in assigned.items() for named in [k.partition("<")[0]]]
         return replace(source, columns=tuple(columns), variables=output_variables(node))
+
+    def _assigned(self, value: RowExpression, named: str) -> exp.Expr:
+        tree = self.tree(value)
+        if self.dialect != "spark" or isinstance(value, Variable):
+            return tree
+        size, repeats = written_out(value, self.sizes)
+        self.sizes[named] = 1 if repeats else size
+        return at_its_place(tree) if repeats else tree
 
     def _ordered(self, node: SortNode | TopNNode | LimitNode | OffsetNode) -> Block:
         source = self.block(node.source)

@@ -7,6 +7,9 @@ from shared.errors import ErrorCode, ProcessionError
 RECURSION_LIMIT = 6000
 """Frames of Python in processes that plan or read plans: more than a thousand nodes, or calls, within one another."""
 
+DUCKDB_DEPTH = 3000
+"""Expressions within one another in DuckDB: a third of what its threads' stacks of 8 MiB hold."""
+
 
 def too_deep() -> ProcessionError:
     """Presto's error for a statement whose plan nests too deeply."""

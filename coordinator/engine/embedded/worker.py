@@ -37,6 +37,7 @@ from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.file_scan import FileScan, scan_reader
 from coordinator.kernels.tasks import with_inputs
+from coordinator.vocabulary.nesting import DUCKDB_DEPTH
 from shared.errors import ErrorCode, ProcessionError
 
 _BATCH_ROWS = 2048
@@ -217,6 +218,7 @@ def database_of(settings: EngineSettings, number: int = 0) -> duckdb.DuckDBPyCon
         },
     )
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(f"SET max_expression_depth = {DUCKDB_DEPTH}")
     connection.execute("SET enable_progress_bar = false")  # it goes to the standard output, also where nobody reads
     connection.execute("SET parquet_metadata_cache = true")
     return connection

@@ -18,6 +18,8 @@ SESSION_CONF = {
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # It names what lambdas within each other read a level at a time, twice.
+    "spark.sql.analyzer.maxIterations": "1000",
     # Text with ${…} in it stays as it is.
     "spark.sql.variable.substitute": "false",
     # Spark's UI and event log show every request, options of readers among them.

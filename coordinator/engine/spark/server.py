@@ -208,6 +208,8 @@ def _spark_conf(
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         conf["spark.python.daemon.module"] = "procession_spark_daemon"
         conf["spark.hadoop.fs.file.impl"] = LOCAL_FILES
+        # A stack overflow in a task ends the task: to Spark it is a reason to end the process, for all statements.
+        conf["spark.executor.killOnFatalError.depth"] = "0"
         executor_options = {}
     if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
@@ -224,6 +226,8 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         f"-Xmx{settings.heap_size}",
         f"-XX:MaxDirectMemorySize={settings.direct_size}",
         "-XX:+IgnoreUnrecognizedVMOptions",
+        # Spark's parser, its rules and code that is too large to compile walk expressions by recursion.
+        "-Xss16m",
         # On any number of cores: before JDK 26 no other collector counts a full heap as out of memory (below).
         "-XX:+UseParallelGC",
         # Loading its classes is no reason to collect the whole heap, which a start did four times.
