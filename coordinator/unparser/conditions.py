@@ -13,7 +13,7 @@ from sqlglot import exp
 from coordinator.expressions.builders import NAMESPACE, conjunction, disjunction, not_, special, typed, value_of
 from coordinator.expressions.failing import may_fail
 from coordinator.expressions.types import BOOLEAN
-from coordinator.unparser.repeated_values import repeatable
+from coordinator.unparser.repeated_values import MOST_TWICE, repeatable
 from coordinator.unparser.trees import binary, case
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable
 
@@ -22,8 +22,6 @@ Render = Callable[[RowExpression], exp.Expr]
 
 MANY = 4
 """Comparisons of a column with values that become a list."""
-_MOST_DECIDED = 5_000
-"""Nodes of a term that is computed before the others, and again with them."""
 _LISTED = frozenset(("tinyint", "smallint", "integer", "bigint", "date", "decimal", "varchar"))
 
 
@@ -39,7 +37,7 @@ def in_order(form: SpecialForm, dialect: str, render: Render) -> exp.Expr:
     every = trees[0]
     for tree in trees[1:]:
         every = binary(kind, every, tree)
-    tests = [repeatable(tree, _MOST_DECIDED).copy() for tree in trees[:-1]]
+    tests = [repeatable(tree, MOST_TWICE).copy() for tree in trees[:-1]]
     decided = [exp.Not(this=test) if kind is exp.And else test for test in tests]
     return exp.Paren(this=case([(test, exp.Boolean(this=kind is exp.Or)) for test in decided], every))
 

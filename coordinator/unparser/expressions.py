@@ -44,6 +44,7 @@ from coordinator.unparser.programs import calls_python, kernel_call, python_call
 from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated_values import (
+    MOST_TWICE,
     RepeatedValueError,
     programs_may_stand,
     repeatable,
@@ -132,7 +133,8 @@ def _form(form: SpecialForm, dialect: str) -> exp.Expr:
         case "IF":
             return case([(arguments[0], arguments[1])], arguments[2])
         case "NULL_IF":
-            return call("nullif", repeatable(arguments[0]), *arguments[1:])
+            # A macro in DuckDB; Spark keeps the value.
+            return call("nullif", repeatable(arguments[0], MOST_TWICE if dialect == "duckdb" else _ALL), *arguments[1:])
         case "COALESCE":
             return call("coalesce", *arguments)
         case "IS_NULL":
@@ -172,7 +174,7 @@ def _switch(form: SpecialForm, dialect: str) -> exp.Expr:
     searched = isinstance(operand, Constant) and value_of(operand) is True
     compared = None if searched else expression(operand, dialect)
     if compared is not None and len(whens) > 1:
-        repeatable(compared)
+        repeatable(compared, MOST_TWICE // len(whens))
     branches = []
     for when in whens:
         assert isinstance(when, SpecialForm)

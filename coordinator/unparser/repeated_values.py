@@ -16,8 +16,10 @@ from sqlglot import exp
 
 from coordinator.unparser.trees import name
 
-MOST_REPEATED = 300
-"""Nodes of a tree that may stand several times."""
+MOST_REPEATED = 1_000
+"""Nodes of a tree that may stand several times: engines compute some thousand parts faster than a program does."""
+MOST_TWICE = 5_000
+"""Nodes of a tree that stands twice, and of all copies of what is compared with many values."""
 _CHARACTERS_OF_NODE = 8
 """Of templates that are SQL already."""
 _PLACE = "procession_repeated_"

@@ -65,7 +65,7 @@ REPEATING = {
     "not distinct": ("b", "({}) IS DISTINCT FROM b"),
     "between": ("b", "({}) BETWEEN b AND true"),
 }
-DEEP, LONGEST = 12, 60_000
+DEEP, LONGEST = 12, 250_000
 
 
 def unparsed(sql: str, dialect: str) -> str:
