@@ -16,13 +16,20 @@ from coordinator.kernels.functions.library import LIBRARY
 from coordinator.kernels.functions.zones import zone_name
 from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
+from shared.plan.traversal import walk_expression
 from shared.plan.types import Type
 
 VOLATILE = frozenset(
     ["rand", "random", "secure_rand", "secure_random", "shuffle", "uuid", "merge_sfm", "noisy_empty_approx_set_sfm"]
 )
+"""Functions of chance, which give another value each time."""
 _CASTS = ("$operator$cast", "try_cast")
 Refuse = Callable[[str], ProcessionError]
+
+
+def asks_chance(expression: RowExpression) -> bool:
+    """Whether an expression has another value each time that it is computed."""
+    return any(isinstance(e, Call) and e.displayName.lower() in VOLATILE for e in walk_expression(expression))
 
 
 class ProgramBuilder:

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from sqlglot import exp
 
-from coordinator.expressions.programs import VOLATILE
+from coordinator.expressions.programs import asks_chance
 from coordinator.unparser.block import Block, Rendering
 from coordinator.unparser.compared_maps import compared
 from coordinator.unparser.exists import MatchedRows
 from coordinator.unparser.indeterminate import refused_pairs
 from coordinator.unparser.single_rows import added_values, value_of_row
 from coordinator.unparser.trees import binary, case, column, is_null, name, number
-from shared.plan.expressions import Call, Variable
+from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, JoinNode, PlanNode
-from shared.plan.traversal import output_variables, walk_expression
+from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
 
 def join(rendering: Rendering, node: JoinNode) -> Block:
     """Joins in a SELECT of their own, which names the columns that they pass on: ``(a JOIN b) JOIN c`` in one FROM."""
-    if _asks_chance(node, rendering.dialect):
+    if _chooses_by_chance(node, rendering.dialect):
         assert node.filter is not None
         pairs = replace(
             node, filter=None, outputVariables=(*output_variables(node.left), *output_variables(node.right))
@@ -30,7 +30,7 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
         chosen = FilterNode(id=node.id, source=pairs, predicate=node.filter)
         return rendering.wrap(rendering.block(chosen), output_variables(node))
     chain = [node]
-    while isinstance(chain[-1].left, JoinNode) and not _asks_chance(chain[-1].left, rendering.dialect):
+    while isinstance(chain[-1].left, JoinNode) and not _chooses_by_chance(chain[-1].left, rendering.dialect):
         chain.append(chain[-1].left)
     lowest, variables = chain[-1].left, output_variables(node)
     values = added_values(rendering.dialect, chain, variables)
@@ -69,11 +69,11 @@ def matched(rendering: Rendering, node: MatchedRows) -> Block:
     return Block(exp.Subquery(this=source, alias=exp.TableAlias(this=name(rendering.alias()))), variables)
 
 
-def _asks_chance(node: JoinNode, dialect: str) -> bool:
+def _chooses_by_chance(node: JoinNode, dialect: str) -> bool:
     """Spark takes nothing left to chance in the condition of a join; of an inner one it may choose among the pairs."""
     if dialect != "spark" or node.type != "INNER" or node.filter is None:
         return False
-    return any(isinstance(e, Call) and e.displayName.lower() in VOLATILE for e in walk_expression(node.filter))
+    return asks_chance(node.filter)
 
 
 def _copied(node: JoinNode) -> bool:

@@ -285,9 +285,10 @@ class Relations:
             source = self.wrap(inner if simple else source, source.variables)
             if simple or order:
                 source = replace(source, order=order)
-        assigned = node.assignments.assignments
-        columns = [(self._assigned(e, named), named) for k, e in assigned.items() for named in [k.partition("<")[0]]]
-        return replace(source, columns=tuple(columns), variables=output_variables(node))
+        variables = output_variables(node)
+        assigned = zip(variables, node.assignments.assignments.values(), strict=True)
+        columns = tuple((self._assigned(e, v.name), v.name) for v, e in assigned)
+        return replace(source, columns=columns, variables=variables)
 
     def _assigned(self, value: RowExpression, named: str) -> exp.Expr:
         tree = self.tree(value)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from coordinator.expressions.programs import VOLATILE
+from coordinator.expressions.programs import asks_chance
 from coordinator.unparser.merged_parts import Whole, merged, merged_all
-from shared.plan.expressions import Call, RowExpression, Variable
+from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     ENGINE,
     AggregationNode,
@@ -32,7 +32,7 @@ from shared.plan.nodes import (
     TopNNode,
     TopNRowNumberNode,
 )
-from shared.plan.traversal import expressions, output_variables, sources, walk, walk_expression
+from shared.plan.traversal import expressions, output_variables, sources, walk
 
 _WORTH = (AggregationNode, TopNNode, TopNRowNumberNode, EnforceSingleRowNode)
 _JOINS = (JoinNode, SemiJoinNode)
@@ -236,7 +236,7 @@ def _is_repeatable(node: PlanNode) -> bool:
         if isinstance(below, SampleNode | AssignUniqueId):
             return False
         for expression in expressions(below):
-            if any(isinstance(e, Call) and e.displayName.lower() in VOLATILE for e in walk_expression(expression)):
+            if asks_chance(expression):
                 return False
     return True
 

@@ -23,7 +23,7 @@ MOST_TWICE = 5_000
 _CHARACTERS_OF_NODE = 8
 """Of templates that are SQL already."""
 _PLACE = "procession_repeated_"
-_BY_CHANCE = re.compile(r"\b(rand|random|uuid|shuffle)\(|procession_vary_")
+_BY_CHANCE = re.compile(r"\b(rand|random|uuid|shuffle)\(|procession_vary_", re.IGNORECASE)
 _WITHOUT_PROGRAMS = ContextVar("without_programs", default=False)
 
 
@@ -59,7 +59,7 @@ def without_repeated(
     arguments: Sequence[exp.Expr], dialect: str, build: Callable[[list[exp.Expr]], exp.Expr]
 ) -> exp.Expr:
     """What ``build`` makes of the arguments. Raises RepeatedValueError where it repeats one that is to stand once."""
-    places = {i: name(f"{_PLACE}{i}") for i, argument in enumerate(arguments) if stands_once(argument)}
+    places = {i: name(f"{_PLACE}{i}_") for i, argument in enumerate(arguments) if stands_once(argument)}
     if places:
         made = build([places.get(i, argument) for i, argument in enumerate(arguments)]).sql(dialect=dialect)
         if any(made.count(str(place.this)) > 1 for place in places.values()):

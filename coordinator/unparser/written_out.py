@@ -16,7 +16,7 @@ from coordinator.unparser.trees import binary, call, case, number
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.traversal import walk_expression
 
-MOST_REPEATED = 500
+MOST_WRITTEN_AGAIN = 500
 """Parts of an expression that are there because it names a column again."""
 
 
@@ -26,7 +26,7 @@ def written_out(expression: RowExpression, sizes: Mapping[str, int]) -> tuple[in
     columns = Counter(part.name for part in parts if isinstance(part, Variable))
     once = len(parts) + sum(sizes.get(name, 1) - 1 for name in columns)
     size = len(parts) + sum((sizes.get(name, 1) - 1) * count for name, count in columns.items())
-    return size, size - once > MOST_REPEATED
+    return size, size - once > MOST_WRITTEN_AGAIN
 
 
 def at_its_place(value: exp.Expr) -> exp.Expr:

@@ -42,6 +42,8 @@ NESTED = {
 BY_CHANCE = [
     "CASE floor(rand() * 2) WHEN 0e0 THEN true WHEN 1e0 THEN true ELSE false END",
     "coalesce(nullif(floor(rand() * 2), 0), 1) = 1",
+    "CASE abs(random(2)) WHEN 0 THEN true WHEN 1 THEN true ELSE false END",
+    "CASE reverse(CAST(random(2) AS varchar)) WHEN '0' THEN true WHEN '1' THEN true ELSE false END",
     "floor(rand() * 2) IN (0, 1)",
     "CAST(floor(rand() * 2) AS bigint) NOT IN (2, 3) AND random(2) IN (0, 1)",
     "CASE ARRAY[random(2)] WHEN ARRAY[0] THEN 1 WHEN ARRAY[1] THEN 2 ELSE 3 END < 3",
