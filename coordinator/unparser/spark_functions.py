@@ -21,7 +21,6 @@ from shared.plan.types import parse_type
 Build = Callable[..., exp.Expr]
 _PLACES = re.compile(r"\{(\d)\}")
 _BLANK = "' \\t\\n\\u000b\\f\\r\\u001c\\u001d\\u001e\\u001f\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2008\\u2009\\u200a\\u2028\\u2029\\u205f\\u3000'"
-_SIMPLE_PATH = re.compile(r"\$(\.[A-Za-z_]\w*|\[\d+\])*")
 _UNITS = {"millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 
 
@@ -185,14 +184,6 @@ def _regexp_replace(value: exp.Expr, pattern: exp.Expr, new: exp.Expr | None = N
     return call("regexp_replace", value, _pattern(pattern), new if new is not None else text(""))
 
 
-def _json_extract_scalar(value: exp.Expr, path: exp.Expr) -> exp.Expr:
-    if not _SIMPLE_PATH.fullmatch(literal_of(path)):
-        raise TypeError("a path of which Spark has another idea")
-    return written(
-        "CASE WHEN schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'OBJECT%' AND schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'ARRAY%' AND schema_of_variant(variant_get(try_parse_json({0}), {1})) <> 'VOID' THEN get_json_object({0}, {1}) END"
-    )(value, path)
-
-
 def _to_unixtime(instant: exp.Expr) -> exp.Expr:
     micros = call("unix_micros", cast(instant, parse_type("timestamp with time zone"), "spark"))
     return written("(CAST({0} AS DOUBLE) / 1e6D)")(micros)
@@ -269,7 +260,7 @@ SPARK: dict[str, Build] = {
     "round": lambda v, d=None: call("round", v) if d is None else call("round", v, number(int(literal_of(d)))),
     "lower": _LOWER, "upper": _UPPER, "substr": substr, "replace": _replace, "trim": _trim("both"), "ltrim": _trim("left"), "rtrim": _trim("right"), "lpad": _pad("lpad"), "rpad": _pad("rpad"),
     "split": _split, "split_part": _split_part, "concat": lambda *parts: call("concat", *parts),
-    "regexp_like": _regexp_like, "regexp_extract_all": _regexp_extract_all, "regexp_extract": _regexp_extract, "regexp_replace": _regexp_replace, "json_extract_scalar": _json_extract_scalar,
+    "regexp_like": _regexp_like, "regexp_extract_all": _regexp_extract_all, "regexp_extract": _regexp_extract, "regexp_replace": _regexp_replace,
     "date_add": _date_add, "date_diff": _date_diff, "date_trunc": _date_trunc, "to_unixtime": _to_unixtime, "date_format": SPARK_DATES["date_format"],
     "fail": lambda *parts: call("raise_error", parts[-1]), "array_join": _array_join, "array_sort": _comparator,
 }  # fmt: skip

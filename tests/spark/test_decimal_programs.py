@@ -172,7 +172,7 @@ def test_a_branch_is_computed_for_its_rows(engine: SparkEngine, execution: Any, 
         for n, (a, b) in enumerate(pairs)
     ]
     shown = ", ".join(f"CAST({on_spark(text)} AS STRING) AS r{i}" for i, text in enumerate(BRANCHES))
-    run(engine, execution, f"SET {_RULE}={'procession.spark.DecimalPrograms' if by_python else ''}", given)
+    run(engine, execution, f"SET {_RULE}={'procession.spark.Programs' if by_python else ''}", given)
     try:
         [plan] = run(engine, execution, f"EXPLAIN SELECT {shown} FROM procession_decimals_0", given)
         assert ("ArrowEvalPython" in plan["plan"]) is by_python

@@ -16,8 +16,10 @@ _KERNEL = re.compile(r"\bKernelError: ([A-Z_]+): (.*)", re.DOTALL)
 _CHAINED = re.compile(r"\n\n(?:During handling of the above|The above exception was)[^\n]*exception[^\n]*:?\n")
 _JAVA_STACK = re.compile(r"\n+(?:\tat [\w.$/<>]+\(|Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
 _STATE_AT_END = re.compile(r"\s*SQLSTATE: \w{5}[.;]?\s*(?:\n== (?:SQL|DataFrame)[^\n]*==\n.*)?\Z", re.DOTALL)
-_OWN = re.compile(r"KernelError: (INVALID_CAST_ARGUMENT|NOT_SUPPORTED): ")
-"""What casts and joins that are written for Spark begin their errors with; nothing else that is raised names a code."""
+_OWN = re.compile(
+    r"KernelError: (INVALID_CAST_ARGUMENT|INVALID_FUNCTION_ARGUMENT|NOT_SUPPORTED|NUMERIC_VALUE_OUT_OF_RANGE): "
+)
+"""What casts, joins and our classes begin their errors with in Spark; nothing else that is raised names a code."""
 _BAD_PATTERN = re.compile(r"Lost task [^\n]*: java\.util\.regex\.PatternSyntaxException: ([^\n]*)")
 _MOST = 10_000
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap, monthrange
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from ..kept import kept
@@ -286,19 +287,44 @@ def _assembled(found: dict[str, str]) -> datetime:
         year = number["short"] + (2000 if number["short"] < 70 else 1900)
     month = number.get("month", 1)
     if "name" in found:
-        month = next((i for i, m in enumerate(_MONTHS, 1) if m[:3].lower() == found["name"][:3].lower()), 0)
-    day = date(year, month, number.get("day", 1))
+        month = next(i for i, m in enumerate(_MONTHS, 1) if m[:3].lower() == found["name"][:3].lower())
+    clock = timedelta(
+        hours=_hour(number, found.get("half", "AM").upper()),
+        minutes=_within(number.get("minute", 0), "minuteOfHour", 0, 59),
+        seconds=_within(number.get("second", 0), "secondOfMinute", 0, 59),
+        milliseconds=int(found.get("fraction", "0")[:3].ljust(3, "0")),
+    )
+    return datetime.combine(_day(_within(year, "year", 1, 9999), month, number), time()) + clock
+
+
+def _day(year: int, month: int, number: dict[str, int]) -> date:
+    length = monthrange(year, _within(month, "monthOfYear", 1, 12))[1]
+    day = date(year, month, _within(number.get("day", 1), "dayOfMonth", 1, length))
     if "ordinal" in number:
-        day = date(year, 1, 1) + timedelta(days=number["ordinal"] - 1)
+        ordinal = _within(number["ordinal"], "dayOfYear", 1, 366 if isleap(year) else 365)
+        day = date(year, 1, 1) + timedelta(days=ordinal - 1)
     if "week" in number:
-        day = date.fromisocalendar(year, number["week"], number.get("weekday", 1))
-    hour = number.get("hour", number.get("hour24", 0) % 24)
+        last = date(year, 12, 28).isocalendar().week
+        week = _within(number["week"], "weekOfWeekyear", 1, last)
+        day = date.fromisocalendar(year, week, _within(number.get("weekday", 1), "dayOfWeek", 1, 7))
+    return day
+
+
+def _hour(number: dict[str, int], half: str) -> int:
+    hour = _within(number.get("hour", 0), "hourOfDay", 0, 23)
+    if "hour24" in number:
+        hour = _within(number["hour24"], "clockhourOfDay", 1, 24) % 24
     if "hour12" in number or "hour11" in number:
-        hour = number.get("hour12", number.get("hour11", 0)) % 12
-        hour += 12 if found.get("half", "AM").upper() == "PM" else 0
-    millis = int(found.get("fraction", "0")[:3].ljust(3, "0"))
-    return datetime(year=day.year, month=day.month, day=day.day, hour=hour, minute=number.get("minute", 0),
-                    second=number.get("second", 0), microsecond=millis * 1000)  # fmt: skip
+        hour = _within(number.get("hour12", 12), "clockhourOfHalfday", 1, 12) % 12
+        hour = _within(number.get("hour11", hour), "hourOfHalfday", 0, 11) + 12 * (half == "PM")
+    return hour
+
+
+def _within(value: int, field: str, least: int, most: int) -> int:
+    """The value; raises ValueError in Joda's words."""
+    if not least <= value <= most:
+        raise ValueError(f"Value {value} for {field} must be in the range [{least},{most}]")
+    return value
 
 
 def _date_parse(text: str, pattern: str) -> datetime:

@@ -12,7 +12,7 @@ from .table import Table, plain
 # RFC 3986, appendix B.
 _URI = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _LEGAL = re.compile(r"(?:[\w.~!$&'()*+,;=:@/?#\[\]-]|%[0-9A-Fa-f]{2}|[^\x00-\x7f\s])*")
-_HOST = re.compile(r"(?:[^@]*@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]*)(?::(\d*))?")
+_HOST = re.compile(r"(?:[^@]*@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]*)(?::([0-9]*))?")
 
 
 def _parts(url: str) -> Any:

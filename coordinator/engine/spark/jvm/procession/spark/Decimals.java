@@ -3,11 +3,7 @@ package procession.spark;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
-import org.apache.spark.QueryContext;
-import org.apache.spark.SparkRuntimeException;
 import org.apache.spark.sql.types.Decimal;
-import scala.collection.immutable.Map;
-import scala.collection.immutable.Map$;
 
 /** What Presto computes of decimals, rounded once and half away from zero. Generated code calls the methods. */
 public final class Decimals {
@@ -19,7 +15,7 @@ public final class Decimals {
   /**
    * The quotient to {@code scale} digits.
    *
-   * @throws SparkRuntimeException if {@code b} is zero
+   * @throws org.apache.spark.SparkRuntimeException if {@code b} is zero
    * @throws org.apache.spark.SparkArithmeticException if it has more than {@code precision} digits
    */
   public static Decimal quotient(Decimal a, Decimal b, int precision, int scale) {
@@ -30,7 +26,7 @@ public final class Decimals {
   /**
    * What is left of {@code a}, with its sign.
    *
-   * @throws SparkRuntimeException if {@code b} is zero
+   * @throws org.apache.spark.SparkRuntimeException if {@code b} is zero
    */
   public static Decimal remainder(Decimal a, Decimal b, int precision, int scale) {
     checkNotZero(b);
@@ -52,8 +48,7 @@ public final class Decimals {
 
   private static void checkNotZero(Decimal divisor) {
     if (divisor.isZero()) {
-      Map<String, String> said = Map$.MODULE$.<String, String>empty().updated("errorMessage", "Division by zero");
-      throw new SparkRuntimeException("USER_RAISED_EXCEPTION", said, null, new QueryContext[0], "");
+      throw Failures.raised("Division by zero");
     }
   }
 

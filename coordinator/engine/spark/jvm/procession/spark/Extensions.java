@@ -8,7 +8,7 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
-    extensions.injectOptimizerRule(Rules.each(session -> new DecimalPrograms()));
+    extensions.injectOptimizerRule(Rules.each(session -> new Programs()));
     extensions.injectOptimizerRule(Rules.each(session -> new LongSums()));
     return BoxedUnit.UNIT;
   }
