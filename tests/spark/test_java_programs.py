@@ -1,3 +1,5 @@
+# ruff: noqa: E501
+# A table: one entry beside the other reads better than one below the other.
 """Programs that Spark's JVM computes by our classes, beside the kernels' own results of the same program."""
 
 from __future__ import annotations

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import math
 import random
-import struct
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
 from ..types import Type
-from .column_folds import ColumnFold, of_rows
+from .checksums import checksum
+from .column_folds import ColumnFold, GroupFold, of_rows
 from .compare import ascending, compare, distinct, key
 from .failures import check
 from .numbers import single
 from .operators import average_of
+from .percentiles import percentile, percentiles
 from .sketches import SKETCH_AGGREGATES, SKETCH_FOLDS
 from .table import Function, Signature, Table
-from .type_hashes import type_hash, value_size
+from .type_hashes import value_size
 
 Rows = tuple[tuple[Any, ...], ...]
 Fold = Callable[..., Any]
@@ -39,11 +40,11 @@ def _map_agg(rows: Rows) -> object:
 
 
 def _multimap_agg(rows: Rows) -> object:
-    made: dict[object, tuple[object, ...]] = {}
+    made: dict[object, list[object]] = {}
     for row in rows:
         if row[0] is not None:
-            made[row[0]] = (*made.get(row[0], ()), row[1])
-    return made or None
+            made.setdefault(row[0], []).append(row[1])
+    return {key: tuple(values) for key, values in made.items()} or None
 
 
 def _map_union(rows: Rows) -> object:
@@ -244,16 +245,6 @@ def _extreme(sign: int) -> Fold:
     return fold
 
 
-def _checksum(signature: Signature, rows: Rows) -> bytes | None:
-    if not rows:
-        return None
-    (type_,) = _kinds(signature)
-    total = 0
-    for (value,) in rows:
-        total += _PRIME if value is None else type_hash(value, type_) * _PRIME
-    return struct.pack("<Q", total & _MASK)
-
-
 def _average(signature: Signature, rows: Rows) -> Decimal | None:
     known = [row[0] for row in rows if row[0] is not None]
     return average_of(known, signature.result.numbers[1]) if known else None
@@ -335,7 +326,7 @@ _PLAIN: dict[str, Fold] = {
     "max_by": _extreme_by(1), "min_by": _extreme_by(-1), "max": _extreme(1), "min": _extreme(-1),
 }  # fmt: skip
 _TYPED: dict[str, Fold] = {
-    "avg": _average, "checksum": _checksum,
+    "avg": _average,
     "max_data_size_for_stats": _data_size(max), "sum_data_size_for_stats": _data_size(sum),
     "numeric_histogram": _real_map,
     "noisy_count_gaussian": _noisy(lambda values, _: sum(v is not None for v in values), whole=True),
@@ -354,8 +345,11 @@ def _over(fold: Fold, *, typed: bool) -> Fold:
     return call
 
 
-COLUMN_FOLDS: dict[str, ColumnFold] = {PREFIX + n: f for n, f in SKETCH_FOLDS.items()}
+_FOLDS: dict[str, ColumnFold] = {**SKETCH_FOLDS, "approx_percentile": percentile, "checksum": checksum}
+COLUMN_FOLDS: dict[str, ColumnFold] = {PREFIX + n: f for n, f in _FOLDS.items()}
 """Those that take columns instead of rows."""
+GROUP_FOLDS: dict[str, GroupFold] = {PREFIX + "approx_percentile": percentiles}
+"""Those that take the columns of all groups at once."""
 AGGREGATES: Table = {
     **{PREFIX + n: Function(_over(f, typed=False), nulls=True) for n, f in _PLAIN.items()},
     **{

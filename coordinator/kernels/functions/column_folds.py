@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +16,9 @@ from .table import Signature
 
 ColumnFold = Callable[[tuple[Type, ...], list[Any]], Any]
 """The kinds of the arguments and their columns to the group's value, None for NULL."""
+
+GroupFold = Callable[[tuple[Type, ...], list[Any], npt.NDArray[np.int64], int], list[Any] | None]
+"""The same of all groups: with the number of each row's group, and how many there are. None where it has none."""
 
 
 def row_kinds(signature: Signature) -> tuple[Type, ...]:
@@ -36,11 +41,19 @@ def of_rows(fold: ColumnFold) -> Callable[[Signature, Any], Any]:
     return call
 
 
-def of_groups(fold: ColumnFold, types: tuple[Type, ...], groups: pa.Array) -> list[pa.Array]:
+def of_groups(
+    fold: ColumnFold, types: tuple[Type, ...], groups: pa.Array, together: GroupFold | None = None
+) -> list[Any]:
     """The value of each group: of an Arrow array with a list of structs a group."""
     inside = groups.values
     columns = [_column(inside, i, type_) for i, type_ in enumerate(types)]
     bounds = groups.offsets.to_pylist()
+    if together is not None and not groups.null_count and bounds:
+        parts = [column.slice(bounds[0], bounds[-1] - bounds[0]) for column in columns]
+        rows = np.repeat(np.arange(len(groups)), np.diff(bounds))
+        found = together(types, parts, rows, len(groups))
+        if found is not None:
+            return found
     made = []
     for i, known in enumerate(groups.is_valid().to_pylist()):
         start, count = bounds[i], bounds[i + 1] - bounds[i] if known else 0

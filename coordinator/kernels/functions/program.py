@@ -29,14 +29,15 @@ import pyarrow as pa
 from ..errors import KernelError
 from ..kept import kept
 from ..types import Type, parse_type
-from .aggregates import COLUMN_FOLDS
+from .aggregates import COLUMN_FOLDS, GROUP_FOLDS
 from .arrow_forms import arrow_type, decoded, reader, writer
 from .bounds import watched
 from .casts import caster
-from .column_folds import ColumnFold, of_groups
+from .column_folds import ColumnFold, GroupFold, of_groups
 from .compare import equal
 from .failures import TRIED, own_faults, unsupported
 from .library import LIBRARY
+from .moment_columns import column_program
 from .patience import deadline, look
 from .sketches.hyperloglog_functions import xx_hash_column
 from .table import Function, Signature
@@ -92,15 +93,20 @@ class Program:
         self._clock = compiler.clock
         self._fold = _column_fold(source["expression"])
         self._hashed = _hashed_column(source["expression"])
+        types = [parse_type(t) for t in source["columns"]]
+        self._whole = column_program(source["expression"], types, result, zone_of(source["zone"]))
 
-    def run(self, columns: Iterable[pa.Array], count: int) -> pa.Array:
+    def run(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
         """The result of each row."""
+        if self._whole is not None and (found := self._whole(columns)) is not None:
+            return found
         if self._hashed is not None:
             (column,) = columns
             return xx_hash_column(self._hashed, column)
         if self._fold is not None:
-            (groups,) = columns
-            return self._array([None if v is None else self._write(v) for v in of_groups(*self._fold, groups)])
+            (groups,), (fold, types, together) = columns, self._fold
+            folded = of_groups(fold, types, groups, together)
+            return self._array([None if v is None else self._write(v) for v in folded])
         values = [
             [None if v is None else read(v) for v in _listed(column)]
             for read, column in zip(self._readers, columns, strict=True)
@@ -152,11 +158,11 @@ class Program:
         return None if value is None else self._write(value)
 
 
-def _column_fold(expression: list[object]) -> tuple[ColumnFold, tuple[Type, ...]] | None:
+def _column_fold(expression: list[object]) -> tuple[ColumnFold, tuple[Type, ...], GroupFold | None] | None:
     """Of an aggregate over the only column, when whole columns are enough for it."""
     match expression:
         case ["call", str(name), _, [str(type_)], [["column", 0]]] if name in COLUMN_FOLDS:
-            return COLUMN_FOLDS[name], parse_type(type_).arguments[0].arguments
+            return COLUMN_FOLDS[name], parse_type(type_).arguments[0].arguments, GROUP_FOLDS.get(name)
     return None
 
 

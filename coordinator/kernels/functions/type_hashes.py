@@ -17,7 +17,7 @@ from .failures import invalid
 from .hashes import xxhash64
 
 _MASK = (1 << 64) - 1
-_FIRST, _SECOND = 0xC2B2AE3D27D4EB4F, 0x9E3779B185EBCA87
+FIRST, SECOND = 0xC2B2AE3D27D4EB4F, 0x9E3779B185EBCA87
 _EPOCH = datetime(1970, 1, 1)
 _SHORT_DECIMAL = 18
 _LONG_SIZES = {
@@ -82,8 +82,8 @@ def value_size(value: Any, type_: Type) -> int:
 
 
 def _mixed(number: int) -> int:
-    turned = number * _FIRST & _MASK
-    return ((turned << 31) | (turned >> 33)) * _SECOND & _MASK
+    turned = number * FIRST & _MASK
+    return ((turned << 31) | (turned >> 33)) * SECOND & _MASK
 
 
 def _combined(start: int, values: Any, types: tuple[Type, ...]) -> int:

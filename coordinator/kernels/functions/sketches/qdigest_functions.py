@@ -1,4 +1,4 @@
-"""Presto's functions of quantile digests, and ``approx_percentile``, which makes one."""
+"""Presto's functions of quantile digests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...types import Type
@@ -19,12 +20,11 @@ from .qdigest import DEFAULT_ACCURACY, QuantileDigest, from_bytes
 from .value_hashes import long_values
 
 
-def _keys(values: Any, type_: Type) -> list[int]:
+def keys_of(values: Any, type_: Type) -> npt.NDArray[np.int64]:
     """Numbers in whose order the values stand; NaN above all."""
     longs = long_values(values, type_)
     mask = np.int64((1 << 31) - 1 if type_.base == "real" else (1 << 63) - 1)
-    found: list[int] = (longs if type_.base == "bigint" else np.where(longs < 0, longs ^ mask, longs)).tolist()
-    return found
+    return longs if type_.base == "bigint" else np.where(longs < 0, longs ^ mask, longs)
 
 
 def _key(value: Any, base: str) -> int:
@@ -35,7 +35,8 @@ def _key(value: Any, base: str) -> int:
     return int(bits ^ mask if bits < 0 else bits)
 
 
-def _value(key: int, base: str) -> object:
+def value_of(key: int, base: str) -> object:
+    """The value of a key."""
     if base == "bigint":
         return key
     if base == "real":
@@ -45,7 +46,7 @@ def _value(key: int, base: str) -> object:
 
 
 def _digest(values: object, type_: Type, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
-    keys = _keys(values, type_)
+    keys: list[int] = keys_of(values, type_).tolist()
     made = QuantileDigest(accuracy)
     made.add(keys, [1] * len(keys) if weights is None else weights)
     # Presto's workers hand their part over as bytes.
@@ -80,38 +81,6 @@ def merge_qdigests(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None
     return None if made is None else from_bytes(made.to_bytes()).to_bytes()
 
 
-def _percentile(types: tuple[Type, ...], columns: list[pa.Array]) -> object:
-    """Of the values with their weights, if any, the percentile or percentiles, and the accuracy, if any."""
-    columns = known_rows(columns)
-    if not len(columns[0]):
-        return None
-    weighted = len(types) > 2 and (types[1].base == "bigint")
-    place = 2 if weighted else 1
-    weights = columns[1].to_pylist() if weighted else None
-    for weight in weights or ():
-        check(weight > 0, "percentile weight must be > 0")
-    accuracy = columns[place + 1][0].as_py() if len(types) > place + 1 else DEFAULT_ACCURACY
-    check(0 < accuracy < 1, "Percentile accuracy must be strictly between 0 and 1")
-    many = types[place].base == "array"
-    shares: list[float] = columns[place][0].as_py() if many else [_only(columns[place])]
-    for share in shares:
-        check(share is not None, "Percentile cannot be null")
-        check(0 <= share <= 1, "Percentile must be between 0 and 1")
-    digest = _digest(columns[0], types[0], weights, accuracy)
-    found = [_value(key, types[0].base) for key in digest.quantiles(shares)]
-    return tuple(found) if many else found[0]
-
-
-def _only(shares: Any) -> float:
-    """The percentile of all rows."""
-    first: float = shares[0].as_py()
-    for other in shares.unique().to_pylist():
-        check(0 <= other <= 1, "Percentile must be between 0 and 1")
-        differ = f"{shown(other)} vs. {shown(first)}"
-        check(other == first, f"Percentile argument must be constant for all input rows: {differ}")
-    return first
-
-
 def _element(type_: Type) -> str:
     return type_.arguments[0].base
 
@@ -123,7 +92,7 @@ def _values_at(signature: Signature, data: bytes, shares: tuple[float | None, ..
         check(share is not None, "All quantiles should be non-null.")
         check(0 <= share <= 1, f"Quantile should be within bounds [0, 1], was: {shown(share)}")  # type: ignore[operator]
     keys = from_bytes(data).quantiles(shares)  # type: ignore[arg-type]
-    return tuple(_value(key, _element(signature.arguments[0])) for key in keys)
+    return tuple(value_of(key, _element(signature.arguments[0])) for key in keys)
 
 
 def _value_at(signature: Signature, data: bytes, share: float) -> object:
@@ -143,7 +112,7 @@ def _scaled(data: bytes, factor: float) -> bytes:
     return digest.to_bytes()
 
 
-QDIGEST_FOLDS: dict[str, ColumnFold] = {"qdigest_agg": _agg, "approx_percentile": _percentile}
+QDIGEST_FOLDS: dict[str, ColumnFold] = {"qdigest_agg": _agg}
 QDIGESTS: Table = {
     **plain(scale_qdigest=_scaled),
     **typed(value_at_quantile=_value_at, values_at_quantiles=_values_at, quantile_at_value=_share_of),

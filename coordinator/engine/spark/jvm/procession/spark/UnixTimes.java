@@ -18,7 +18,7 @@ public final class UnixTimes implements Serializable {
   private static final long FIRST = -62_135_596_800_000L;
   private static final long LAST = 253_402_300_800_000L;
   /** So many milliseconds are whole numbers of a double times 1000, a thousandth more or less. */
-  private static final double SURE = 1e12;
+  private static final double SURE = 8e12;
 
   private final ZoneId zone;
   private final String type;
