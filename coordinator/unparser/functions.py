@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from coordinator.unparser.spark_functions import SPARK, literal_of
-from coordinator.unparser.trees import call
+from coordinator.unparser.trees import call, number
 from shared.plan.types import Type
 
 Template = str | Callable[..., exp.Expr]
@@ -93,6 +93,13 @@ def _approx_distinct(value: exp.Expr, error: exp.Expr | None = None) -> exp.Expr
     return call("approx_count_distinct", value, exp.Var(this=f"{float(literal_of(error))!r}D"))
 
 
+def _percentile(value: exp.Expr, share: exp.Expr, accuracy: exp.Expr | None = None) -> exp.Expr:
+    """Spark's accuracy counts parts, of which it has ten thousand by itself."""
+    if accuracy is None:
+        return call("approx_percentile", value, share)
+    return call("approx_percentile", value, share, number(max(10_000, round(1 / float(literal_of(accuracy))))))
+
+
 def _count_if(condition: exp.Expr) -> exp.Expr:
     """DuckDB's own is NULL where no condition is true or false."""
     false = exp.Boolean(this=False)
@@ -109,7 +116,7 @@ def _finite(function: str, dialect: str) -> Template:
 
 
 _DEFINED = ("corr", "regr_slope", "regr_intercept", "regr_r2")
-_COLLECTED = ("checksum", "map_agg", "histogram", "approx_percentile", "approx_distinct")
+_COLLECTED = ("checksum", "map_agg", "approx_percentile", "approx_distinct")
 AGGREGATES: dict[str, dict[str, Template]] = {
     "duckdb": {
         **{n: n for n in _AGGREGATES_BOTH if n not in _COLLECTED},
@@ -125,7 +132,7 @@ AGGREGATES: dict[str, dict[str, Template]] = {
         "approx_distinct": _approx_distinct,
         "arbitrary": "any_value", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         "array_agg": "array_agg", "map_agg": "map_agg", "set_agg": "set_agg", **_BOTH_BUILT,
-        "approx_percentile": "approx_percentile", **{n: _finite(n, "spark") for n in _DEFINED},
+        "approx_percentile": _percentile, **{n: _finite(n, "spark") for n in _DEFINED},
     },
 }  # fmt: skip
 
@@ -137,6 +144,8 @@ def apply(template: Template, arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 def needs_cast(name: str, result: Type, dialect: str) -> bool:
     """Whether the engine's type of a function's result may differ from Presto's."""
+    if name == "histogram":
+        return True
     if result.base in ("boolean", "varchar", "unknown", "varbinary", "json", "array", "map", "row"):
         return False
     return not (dialect == "duckdb" and name in ("count", "row_number"))

@@ -10,6 +10,7 @@ from sqlglot import exp
 from coordinator.unparser.aggregates import aggregate_call
 from coordinator.unparser.block import Block, Part, Rendering, read, select_of
 from coordinator.unparser.compared_maps import compared, holds_map
+from coordinator.unparser.constant_shares import with_constant_shares
 from coordinator.unparser.empty_set import is_costly, of_real_rows, only_wanted, wanted, with_a_row
 from coordinator.unparser.trees import call, cast, column, name, number
 from shared.plan.expressions import Variable
@@ -28,6 +29,8 @@ _WAITS = "procession_waits"
 
 def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
     """GROUP BY with its aggregates."""
+    if rendering.dialect == "spark":
+        node = with_constant_shares(node)
     if isinstance(node.source, GroupIdNode):
         return _grouping_sets(rendering, node, node.source)
     source = rendering.plain(node.source)

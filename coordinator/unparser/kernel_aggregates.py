@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from coordinator.expressions.builders import typed
+from coordinator.expressions.types import INTEGERS
 from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.collected import collect
 from coordinator.unparser.compared_maps import holds_map
+from coordinator.unparser.constant_shares import is_accuracy, is_share
 from coordinator.unparser.constants import row
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.functions import AGGREGATES
@@ -22,6 +24,8 @@ from shared.plan.nodes import Ordering
 from shared.plan.types import Field, Type, parse_type
 
 Wrap = Callable[[exp.Expr], exp.Expr]
+_COUNTED = ("varchar", "boolean", "date", *INTEGERS)
+"""Types of which equal values are one in both engines and in Presto."""
 _WINDOWED = ("array_agg", "set_agg", "map_agg")
 
 
@@ -33,11 +37,14 @@ def in_kernels(function: str, node: Call, dialect: str, *, window: bool = False,
         return True
     if dialect == "spark" and function in ("approx_distinct", "approx_percentile") and not estimated_by_spark(function):
         return True
+    if function == "histogram":
+        return window or typed(node.arguments[0]).base not in _COUNTED
     count = len(node.arguments)
     if function in ("max", "min", "max_by", "min_by"):
         return count > (1 if function in ("max", "min") else 2)
     if function == "approx_percentile":
-        return count > 2 or typed(node.arguments[1]).base == "array"
+        _, share, *accuracy = node.arguments
+        return not is_share(share) or not all(map(is_accuracy, accuracy))
     if dialect == "spark" and function == "set_agg" and holds_map(typed(node.arguments[0])):
         return True
     return dialect == "spark" and window and function in _WINDOWED

@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 from coordinator.expressions.types import length_of
 from coordinator.unparser.session_zone import session_zone
-from coordinator.unparser.vectorised.form import FLOATS, INTEGERS, Asked, Form, double, quoted
+from coordinator.unparser.vectorised.form import (
+    FLOATS,
+    INTEGERS,
+    Asked,
+    Form,
+    double,
+    instant_of_utc,
+    quoted,
+    wall_of_utc,
+)
 from coordinator.unparser.vectorised.json_casts import of_json
 from coordinator.values.type_names import type_name
 from shared.plan.types import Type
@@ -186,16 +195,16 @@ def _text_of_timestamp(value: str, *_: Type) -> Form:
 
 
 def _text_of_zoned(value: str, *_: Type) -> Form:
-    return Form(f"(strftime(timezone('UTC', {value}), '%Y-%m-%d %H:%M:%S.%g') || ' UTC')")
+    return Form(f"(strftime({wall_of_utc(value)}, '%Y-%m-%d %H:%M:%S.%g') || ' UTC')")
 
 
 def _local(value: str, _: Type, target: Type) -> Form | None:
     """Columns are in UTC; a session elsewhere sees another day."""
-    return Form(_to(f"timezone('UTC', {value})", target)) if session_zone() == "UTC" else None
+    return Form(_to(wall_of_utc(value), target)) if session_zone() == "UTC" else None
 
 
 def _zoned(value: str, *_: Type) -> Form | None:
-    return Form(f"timezone('UTC', CAST({value} AS TIMESTAMP))") if session_zone() == "UTC" else None
+    return Form(instant_of_utc(f"CAST({value} AS TIMESTAMP)")) if session_zone() == "UTC" else None
 
 
 _ZONED = "timestamp with time zone"

@@ -6,7 +6,7 @@ from coordinator.expressions.builders import value_of
 from coordinator.kernels.functions.date_formats import joda_tokens
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.vectorised.casts import DAY, MOMENT, cast_form, date_of_text, matches, tried
-from coordinator.unparser.vectorised.form import Asked, Form, Rule, known, quoted
+from coordinator.unparser.vectorised.form import Asked, Form, Rule, instant_of_utc, known, quoted, wall_of_utc
 from shared.plan.expressions import Constant
 
 _ZONED = "timestamp with time zone"
@@ -23,12 +23,12 @@ _FAR = 100_000
 
 
 def _wall(value: str, base: str) -> str:
-    return f"timezone('UTC', {value})" if base == _ZONED else value
+    return wall_of_utc(value) if base == _ZONED else value
 
 
 def _back(value: str, base: str) -> str:
     """A timestamp as the type it was made from."""
-    return f"timezone('UTC', {value})" if base == _ZONED else f"CAST({value} AS {base.upper()})"
+    return instant_of_utc(value) if base == _ZONED else f"CAST({value} AS {base.upper()})"
 
 
 def _part(template: str, *, clock: bool = False) -> Rule:

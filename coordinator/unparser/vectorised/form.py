@@ -14,6 +14,16 @@ INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 FLOATS = ("double", "real")
 
 
+def wall_of_utc(instant: str) -> str:
+    """What the clocks in UTC show: by the number, as the engine looks every zone up in a calendar."""
+    return f"make_timestamp(epoch_us({instant}))"
+
+
+def instant_of_utc(wall: str) -> str:
+    """The instant at which the clocks in UTC show this."""
+    return f"make_timestamptz(epoch_us({wall}))"
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """``value`` is Presto's where each of ``plain`` is true; the other rows are left to the program.
