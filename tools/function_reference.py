@@ -10,10 +10,12 @@ from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 from coordinator.unparser.programs import runs_in_python
 from coordinator.unparser.vectorised import RULES
 from coordinator.unparser.vectorised.lambdas import LAMBDAS
+from coordinator.values.java_forms import JAVA_FUNCTIONS
 
 PAGE = Path(__file__).parents[1] / "docs" / "functions.md"
 _SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
 _SPECIAL |= {"localtimestamp", "now", "like_pattern"}
+_COLUMNS = {"at_timezone", "with_timezone", "checksum", "approx_percentile", "approx_distinct", "approx_set"}
 
 
 def function_reference() -> str:
@@ -27,6 +29,10 @@ def function_reference() -> str:
         "- *vectorised*: the engine's own function over whole batches of rows. On the embedded engine that holds for",
         "  rows where it gives Presto's answer; some overloads and values are left to programs",
         "  ([engines.md](engines.md)).",
+        "- *JVM*: computed by our classes in Spark's JVM, and a program for patterns and paths that they do not read and",
+        "  on a Spark without them.",
+        "- *columns*: computed over whole batches of rows in Python, and row by row where a batch holds a moment outside",
+        "  of the years 1 to 9999.",
         "- *program*: computed row by row in Python, with Presto's meaning.",
         "- No mark under *embedded*: a query that calls the function runs on Spark.",
         "- No mark at all: the function is refused by name. `enum_key` is of enumerated types, which no catalog has;",
@@ -51,7 +57,9 @@ def _mark(name: str, kind: str, dialect: str) -> str:
     else:
         own = name in SCALARS[dialect] or name in _SPECIAL or (dialect == "duckdb" and name in {**RULES, **LAMBDAS})
         program = runs_in_python(name)
-    return "vectorised" if own else "program" if program else ""
+    if dialect == "spark" and name in JAVA_FUNCTIONS and not own:
+        return "JVM"
+    return "vectorised" if own else "columns" if program and name in _COLUMNS else "program" if program else ""
 
 
 if __name__ == "__main__":

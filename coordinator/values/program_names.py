@@ -6,6 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.program import compiled
+from coordinator.values.java_forms import in_java
+
 _DUCKDB = re.compile(r"\bprocession_(eval|vary)_[0-9a-f]+\('((?:[^']|'')*)'", re.IGNORECASE)
 _SPARK = re.compile(r"\bprocession_(eval|vary)_[0-9a-f]+\('((?:[^'\\]|\\.)*)'", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\(.)")
@@ -20,8 +24,20 @@ _SHOWN = 8
 def programs(sql: str, dialect: str) -> frozenset[str]:
     """The different programs that run row by row for all rows, as JSON; not those that few rows need."""
     if dialect == "spark":
-        return frozenset(_ESCAPED.sub(r"\1", program) for _, program in _SPARK.findall(sql))
-    return frozenset(program.replace("''", "'") for _, program in _DUCKDB.findall(sql))
+        found = {_ESCAPED.sub(r"\1", program) for _, program in _SPARK.findall(sql)}
+    else:
+        found = {program.replace("''", "'") for _, program in _DUCKDB.findall(sql)}
+    return frozenset(program for program in found if _is_slow(program, dialect))
+
+
+def _is_slow(program: str, dialect: str) -> bool:
+    """Whether Python looks at each row: not for what takes whole columns, nor for what Spark's JVM does."""
+    try:
+        if dialect == "spark" and in_java(json.loads(program)["expression"]):
+            return False
+        return not compiled(program).by_columns
+    except (KernelError, ValueError, KeyError, TypeError):
+        return True  # a text of the user's that looks like a call
 
 
 def program_names(sql: str, dialect: str) -> str:

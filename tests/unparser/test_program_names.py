@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from sqlglot import exp
 
 from coordinator.unparser.trees import call, text
 from coordinator.values.program_names import program_names, programs
@@ -26,7 +27,7 @@ CAST = ["cast", False, "varchar", "json", COLUMN]
         (CAST, "cast(varchar as json)"),
         (["call", "json_extract", "json", ["json", "jsonpath"], [CAST, ["cast", False, "varchar", "jsonpath", COLUMN]]],
          "cast(varchar as json), json_extract"),
-        (["try", ["call", "$operator$divide", "bigint", [], [COLUMN, COLUMN]]], "divide, try"),
+        (["try", ["call", "$operator$negation", "bigint", [], [COLUMN]]], "negation, try"),
         (["call", "transform", "array(json)", [], [COLUMN, ["lambda", ["x"], CAST]]],
          "cast(varchar as json), transform"),
         (["call", "aggregate$approx_set", "hyperloglog", [], [COLUMN]], "approx_set"),
@@ -55,6 +56,20 @@ def test_texts_that_look_like_programs_are_none(dialect: str) -> None:
         program_names("SELECT procession_eval_00('[]'), procession_eval_00('1'), procession_eval_00('{')", dialect)
         == ""
     )
+
+
+def test_what_takes_whole_columns_is_none() -> None:
+    zoned = "timestamp with time zone"
+    there = ["call", "at_timezone", zoned, [zoned, "varchar"], [COLUMN, ["constant", "Asia/Tokyo", "varchar"]]]
+    for columns, result, expression, names in (
+        ([zoned], "bigint", ["call", "hour", "bigint", [zoned], [there]], ("", "")),
+        (["varchar"], "timestamp", ["try", ["call", "date_parse", "timestamp", ["varchar", "varchar"],
+                                            [COLUMN, ["constant", "%Y", "varchar"]]]], ("date_parse, try", "")),
+        (["varchar"], "varchar", ["call", "word_stem", "varchar", ["varchar"], [COLUMN]], ("word_stem", "word_stem")),
+    ):  # fmt: skip
+        program = text(json.dumps({"zone": "UTC", "columns": columns, "result": result, "expression": expression}))
+        made = call(f"procession_eval_{b'x'.hex()}", program, exp.column("a"))
+        assert tuple(program_names(made.sql(dialect=d), d) for d in ("duckdb", "spark")) == names
 
 
 def test_many_are_counted() -> None:

@@ -87,7 +87,7 @@ def test_no_program_goes_unseen_by_explain(rule_cases: RuleCases, sql: str, dial
     texts = [work.sql for work in works if isinstance(work, RunLocally | RunOnSpark)]
     found = [programs(text, dialect) for text in texts]
     assert found[0] == found[1]
-    assert bool(texts[0]) == bool(found[1])
+    assert texts[0] or not found[1]  # Spark's JVM computes some of them
 
 
 @pytest.mark.parametrize(

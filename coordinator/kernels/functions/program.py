@@ -96,6 +96,12 @@ class Program:
         types = [parse_type(t) for t in source["columns"]]
         self._whole = column_program(source["expression"], types, result, zone_of(source["zone"]))
 
+    @property
+    def by_columns(self) -> bool:
+        """Whether whole columns are taken, but for odd ones, instead of row by row."""
+        fast = self._fold is not None and self._fold[2] is not None
+        return fast or self._whole is not None or self._hashed is not None
+
     def run(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
         """The result of each row."""
         if self._whole is not None and (found := self._whole(columns)) is not None:
