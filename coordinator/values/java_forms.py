@@ -8,7 +8,13 @@ JAVA_FUNCTIONS = frozenset([
     "json_size", "url_extract_fragment", "url_extract_host", "url_extract_parameter", "url_extract_path",
     "url_extract_port", "url_extract_protocol", "url_extract_query",
 ])  # fmt: skip
-JAVA_CASTS = frozenset(f"json {target}" for target in ("bigint", "boolean", "double", "integer", "varchar"))
+JAVA_CASTS = frozenset(
+    f"json {target}"
+    for target in (
+        "array(bigint)", "array(double)", "array(json)", "array(varchar)", "bigint", "boolean", "double", "integer",
+        "map(varchar,json)", "map(varchar,varchar)", "varchar",
+    )
+)  # fmt: skip
 _BELOW = frozenset(["bigint double", "date timestamp"])
 """Casts that are part of a function above them."""
 

@@ -85,6 +85,10 @@ CASES = (
     "CAST(json_extract(j, '$.a') AS varchar)", "CAST(json_extract(j, '$.a') AS bigint)", "CAST(json_extract(j, '$.a') AS integer)",
     "CAST(json_extract(j, '$.a') AS double)", "CAST(json_extract(j, '$.a') AS boolean)", "CAST(json_parse(j) AS double)",
     "try_cast(json_extract(j, '$.a') AS bigint)", "TRY(CAST(json_parse(j) AS bigint))", "try_cast(json_parse(j) AS varchar)",
+    *(f"CAST(json_parse(j) AS array({t}))" for t in ("json", "varchar", "bigint", "double")),
+    *(f"CAST(json_extract(j, '$.a') AS array({t}))" for t in ("json", "varchar", "bigint", "double")),
+    "CAST(json_parse(j) AS map(varchar, json))", "CAST(json_parse(j) AS map(varchar, varchar))",
+    "try_cast(json_parse(j) AS array(bigint))", "TRY(CAST(json_extract(j, '$.b') AS map(varchar, varchar)))",
     "coalesce(TRY(json_parse(j)), json_parse('[7]'))", "TRY(json_array_get(j, 1))",
     *(f"date_parse(s, '{p}')" for p in (
         "%Y-%m-%d", "%y-%m-%d", "%Y-%m-%d %H:%i:%s.%f", "%Y-%m-%d %r", "%d %M %Y", "%d %b %Y", "%a %b %d %Y", "%j %Y", "%x-%v",
@@ -134,6 +138,8 @@ def plain(value: object) -> object:
     """Moments as instants, and NaN as what is equal to itself."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
     return "NaN" if value != value else value
 
 

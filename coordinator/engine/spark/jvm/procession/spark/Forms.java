@@ -6,8 +6,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
 
 /** Presto's functions in Java: those of programs that people use most. */
 final class Forms {
@@ -36,6 +38,14 @@ final class Forms {
     }
     FUNCTIONS.put("url_extract_port", call -> call.invoke(new Urls(call.attempt()), "port", LONG, 1));
     FUNCTIONS.put("url_extract_parameter", call -> call.invoke(new Urls(call.attempt()), "parameter", TEXT, 2));
+    for (JsonCollections.Element element : JsonCollections.Element.values()) {
+      String array = "array(" + element.type + ")";
+      CASTS.put("json " + array, call -> collection(call, element, array, "array", arrays(element)));
+    }
+    for (JsonCollections.Element element : JsonCollections.TEXTS) {
+      String map = "map(varchar," + element.type + ")";
+      CASTS.put("json " + map, call -> collection(call, element, map, "map", new MapType(TEXT, TEXT, true)));
+    }
     CASTS.put("json varchar", call -> call.invoke(new JsonScalars(call.forgives()), "text", TEXT, 1));
     CASTS.put("json bigint", call -> call.invoke(new JsonScalars(call.forgives()), "bigint", LONG, 1));
     CASTS.put("json integer", call -> call.invoke(new JsonScalars(call.forgives()), "integer", DataTypes.IntegerType, 1));
@@ -57,6 +67,15 @@ final class Forms {
 
   private static Expression json(Call call, String method, DataType type, int arguments) {
     return JSONS.contains(call.type(0)) ? call.invoke(new JsonFunctions(call.attempt()), method, type, arguments) : null;
+  }
+
+  private static Expression collection(
+      Call call, JsonCollections.Element element, String type, String method, DataType result) {
+    return call.invoke(new JsonCollections(element, type, call.forgives()), method, result, 1);
+  }
+
+  private static DataType arrays(JsonCollections.Element element) {
+    return new ArrayType(element.spark, true);
   }
 
   private static Expression dateParse(Call call) {

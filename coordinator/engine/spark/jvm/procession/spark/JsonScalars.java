@@ -100,7 +100,7 @@ public final class JsonScalars implements Serializable {
   }
 
   /** The number of a sign and digits; null of anything else, and of what is out of range. */
-  private static Long within(String text, long least, long most) {
+  static Long within(String text, long least, long most) {
     int start = !text.isEmpty() && "+-".indexOf(text.charAt(0)) >= 0 ? 1 : 0;
     int first = start;
     while (first < text.length() - 1 && text.charAt(first) == '0') {

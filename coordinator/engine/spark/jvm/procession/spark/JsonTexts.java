@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.io.schubfach.DoubleToDecimal;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -84,16 +85,16 @@ final class JsonTexts {
         }
         to.append(']');
       }
-      default -> scalar(at, to);
+      default -> scalar(at.currentToken(), at.getText(), to);
     }
   }
 
-  private static void scalar(JsonParser at, StringBuilder to) throws IOException {
-    switch (at.currentToken()) {
-      case VALUE_STRING -> quote(at.getText(), to);
-      case VALUE_NUMBER_INT -> to.append(whole(at.getText()));
-      case VALUE_NUMBER_FLOAT -> to.append(DoubleToDecimal.toString(Double.parseDouble(at.getText())));
-      default -> to.append(at.getText());
+  private static void scalar(JsonToken token, String text, StringBuilder to) {
+    switch (token) {
+      case VALUE_STRING -> quote(text, to);
+      case VALUE_NUMBER_INT -> to.append(whole(text));
+      case VALUE_NUMBER_FLOAT -> to.append(DoubleToDecimal.toString(Double.parseDouble(text)));
+      default -> to.append(text);
     }
   }
 
@@ -132,33 +133,42 @@ final class JsonTexts {
 
   /** The same with members in the order of their names; of one name the last. */
   static void writeOrdered(JsonParser at, StringBuilder to) throws IOException {
-    show(tree(at), to);
+    show(tree(at, true), to);
   }
 
-  private static Object tree(JsonParser at) throws IOException {
+  /** A value that is neither an object nor an array: its token and its text. */
+  record Scalar(JsonToken token, String text) {}
+
+  /** A map of an object, in the order of the names or of the text, a list of an array, or a {@link Scalar}. */
+  static Object tree(JsonParser at, boolean ordered) throws IOException {
     switch (at.currentToken()) {
       case START_OBJECT -> {
-        Map<String, Object> members = new TreeMap<>(CODE_POINTS);
+        Map<String, Object> members = ordered ? new TreeMap<>(CODE_POINTS) : new LinkedHashMap<>();
         while (at.nextToken() != JsonToken.END_OBJECT) {
           String name = at.currentName();
           at.nextToken();
-          members.put(name, tree(at));
+          members.put(name, tree(at, ordered));
         }
         return members;
       }
       case START_ARRAY -> {
         List<Object> values = new ArrayList<>();
         while (at.nextToken() != JsonToken.END_ARRAY) {
-          values.add(tree(at));
+          values.add(tree(at, ordered));
         }
         return values;
       }
       default -> {
-        StringBuilder shown = new StringBuilder();
-        scalar(at, shown);
-        return shown;
+        return new Scalar(at.currentToken(), at.getText());
       }
     }
+  }
+
+  /** The JSON of a tree. */
+  static String shown(Object tree) {
+    StringBuilder text = new StringBuilder();
+    show(tree, text);
+    return text.toString();
   }
 
   private static void show(Object value, StringBuilder to) {
@@ -181,7 +191,8 @@ final class JsonTexts {
       }
       to.append(values.isEmpty() ? "[]" : "]");
     } else {
-      to.append((StringBuilder) value);
+      Scalar scalar = (Scalar) value;
+      scalar(scalar.token, scalar.text, to);
     }
   }
 
