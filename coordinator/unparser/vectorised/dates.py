@@ -18,6 +18,7 @@ _MICROS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DATES = ("day", "week", *_MONTHS)
 _DAY_MILLIS = 86_400_000
+_NAMED_UTC = ("UTC",)
 _FAR = 100_000
 """Days or months that may be added at once: nothing overflows on the way."""
 
@@ -199,12 +200,17 @@ def _to_unixtime(asked: Asked) -> Form | None:
 
 
 def _from_unixtime(asked: Asked) -> Form | None:
-    """Whole seconds; parts of one are rounded by what stands behind a double."""
-    if len(asked.arguments) > 1 or asked.result.base != "timestamp" or session_zone() != "UTC":
+    """Whole milliseconds, but near the middle of two, where what stands behind a double decides."""
+    zoned = asked.result.base == _ZONED
+    if not zoned and (asked.result.base != "timestamp" or session_zone() != "UTC"):
         return None
-    (value,) = asked.arguments
-    plain = (f"({value} BETWEEN -62e9 AND 253e9)", f"({value} = trunc({value}))")
-    return Form(f"make_timestamp(TRY_CAST({value} AS BIGINT) * 1000000)", plain)
+    if len(asked.arguments) > 2 or (zoned and asked.constant(1) not in _NAMED_UTC):
+        return None
+    value = asked.arguments[0]
+    millis = f"({value} * 1000)"
+    plain = (f"({value} BETWEEN -8e9 AND 8e9)", f"(abs({millis} - round({millis})) < 0.499)")
+    made = f"make_timestamp{'tz' if zoned else ''}(TRY_CAST(round({millis}) AS BIGINT) * 1000)"
+    return Form(made, plain)
 
 
 DATES: dict[str, Rule] = {

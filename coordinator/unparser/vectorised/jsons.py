@@ -35,6 +35,8 @@ _ARRAY = rf"\[{_BLANK}(?:{_LISTED})?\]"
 _ENTRY = rf'"[A-Za-z0-9_]+"{_BLANK}:{_BLANK}(?:{_SCALAR}|{_ARRAY}){_BLANK}'
 _SHOWN_ENTRY = rf'"[A-Za-z0-9_]+":(?:{_SCALAR}|\[(?:{_SCALAR}(?:,{_SCALAR})*)?\])'
 _OBJECT = rf"\{{{_BLANK}(?:{_ENTRY}(?:,{_BLANK}{_ENTRY})*)?\}}"
+_OTHERWISE = r"\\|(?:^|[:,\[])-?[0-9]+[.eE]|(?:^|[:,\[])-?[0-9]{18}|(?:^|[:,\[])-0"
+"""What arrays and objects hold that both parsers may write otherwise: escapes, and numbers but for short whole ones."""
 _FLAT = f"{_BLANK}(?:{_SCALAR}|{_ARRAY}|{_OBJECT}){_BLANK}"
 """Scalars, and arrays and objects of them, whose numbers and texts both parsers write alike."""
 
@@ -95,13 +97,14 @@ def _extract_scalar(asked: Asked) -> Form | None:
 
 
 def _extract(asked: Asked) -> Form | None:
-    """Texts, integers and truth values: the others are written otherwise."""
+    """Texts, integers and truth values, alone or inside: the others are written otherwise."""
     steps = _steps(asked)
     if steps is None:
         return None
     value, located = asked.arguments[0], _located(asked.arguments[0], steps)
-    plain = f"coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, _SHOWN))})"
     shown = f"CAST(json_extract({located}) AS VARCHAR)"
+    alike = f"(NOT regexp_matches({shown}, {quoted(_OTHERWISE)}) OR regexp_full_match({shown}, {quoted(_FLAT)}))"
+    plain = f"(coalesce(json_type({located}), 'NULL') IN ({', '.join(map(quoted, _SHOWN))}) OR {alike})"
     escaped = f"(contains({shown}, '\\u') OR regexp_matches({shown}, {quoted(_PAIRS)}))"
     controls = f"NOT coalesce({escaped}, FALSE)"
     return Form(shown, (*_readable(value, steps), plain, controls))
