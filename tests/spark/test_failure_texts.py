@@ -183,3 +183,20 @@ def test_what_is_too_deep_for_spark_is_not_sent_again(error: Exception) -> None:
     failure = map_failure(error, server_alive=True)
     assert (failure.code, failure.retriable) == (ErrorCode.NOT_SUPPORTED, False)
     assert failure.message == "statement is too large (stack overflow during analysis)"
+
+
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ("", "Spark failed: the call ended with UNKNOWN and without a reason, which Spark's log may tell"),
+        ("no room", "Spark failed: no room"),
+    ],
+)
+def test_a_call_that_ends_without_a_reason(details: str, said: str) -> None:
+    """The words are gRPC's own, which nobody shall see."""
+    text = (
+        "<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNKNOWN\n"
+        f'\tdetails = "{details}"\n\tdebug_error_string = "UNKNOWN:Error received from peer"\n>'
+    )
+    failure = map_failure(SparkConnectGrpcException(text), server_alive=True)
+    assert (failure.code, failure.message) == (ErrorCode.REMOTE_TASK_ERROR, said)

@@ -36,6 +36,8 @@ _LOST_TASK = re.compile(
     r"barrier stage that requires more slots than"
 )
 """What befalls a task whatever its statement says."""
+_RPC = re.compile(r'of RPC that terminated with:\s*status = StatusCode\.(\w+)\s*details = "(.*)"\s*debug_error_string')
+"""A call of gRPC's, of which the server has said no more."""
 _OTHER_PYTHON = re.compile(r"different version: ([\d.]+) than that in driver: ([\d.]+)")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _LACKING = re.compile(r"No module named '(pyarrow|numpy|pyspark|py4j|pandas|google|grpc)\b")
@@ -165,6 +167,9 @@ def _failed(error: Exception, text: str) -> ProcessionError:
         )
     if not _condition(error) and (pattern := _BAD_PATTERN.search(text)) is not None:
         return ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, pattern[1], retriable=False)
+    if (ended := _RPC.search(str(error))) is not None:
+        reason = ended[2] or f"the call ended with {ended[1]} and without a reason, which Spark's log may tell"
+        return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {reason[:1000]}", retriable=False)
     raised = _PYTHON.findall(str(error))
     from_python = raised and type(error).__name__ == "PythonException"
     reason = raised[-1] if from_python else _first_line(text)

@@ -66,7 +66,7 @@ record Call(Program program, String name, String result, JsonNode step, boolean 
     return cast ? program.expression(found.path(4), attempt) : null;
   }
 
-  /** A method of {@code owner} over as many of the first arguments; null where one of them is none in Java. */
+  /** A method of {@code owner}, a record by which Spark sees that two calls are one, over as many of the first arguments; null where one of them is none in Java. */
   Expression invoke(Object owner, String method, DataType type, int arguments) {
     List<Expression> given = new ArrayList<>();
     for (int i = 0; i < arguments; i++) {

@@ -18,9 +18,9 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** JSON as arrays and maps of single values: casts of {@code kernels/functions/json_casts.py}. */
-public final class JsonCollections implements Serializable {
+public record JsonCollections(Element element, String type, boolean attempt) implements Serializable {
   /** What is inside. */
-  enum Element {
+  public enum Element {
     JSON("json", DataTypes.StringType),
     VARCHAR("varchar", DataTypes.StringType),
     BIGINT("bigint", DataTypes.LongType),
@@ -36,16 +36,6 @@ public final class JsonCollections implements Serializable {
   }
 
   static final Set<Element> TEXTS = Set.of(Element.JSON, Element.VARCHAR);
-
-  private final Element element;
-  private final String type;
-  private final boolean attempt;
-
-  JsonCollections(Element element, String type, boolean attempt) {
-    this.element = element;
-    this.type = type;
-    this.attempt = attempt;
-  }
 
   /** Why a value is none; {@code whole} where the text is shown as it is written and not as it was given. */
   private static final class RefusedException extends Exception {

@@ -9,13 +9,7 @@ import java.util.List;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Functions of whole JSON texts: {@code kernels/functions/json_functions.py}. */
-public final class JsonFunctions implements Serializable {
-  private final boolean attempt;
-
-  JsonFunctions(boolean attempt) {
-    this.attempt = attempt;
-  }
-
+public record JsonFunctions(boolean attempt) implements Serializable {
   /** The text as JSON_PARSE leaves it. */
   public UTF8String parse(UTF8String text) {
     StringBuilder shown = new StringBuilder();

@@ -11,18 +11,10 @@ import java.util.regex.Pattern;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** What a path of JSON leads to that has no wildcards: {@code kernels/functions/json_functions.py}. */
-public final class JsonPath implements Serializable {
+public record JsonPath(List<String> names, List<Integer> places) implements Serializable {
   private static final Pattern STEP =
       Pattern.compile("\\.([^.\\[\\]\"'*]+)|\\.?\\[(?:\"([^\"\\\\]*)\"|'([^'\\\\]*)'|(\\d{1,9}))\\]");
   private static final int NO_PLACE = -1;
-
-  private final String[] names;
-  private final int[] places;
-
-  private JsonPath(List<String> names) {
-    this.names = names.toArray(String[]::new);
-    this.places = names.stream().mapToInt(JsonPath::place).toArray();
-  }
 
   /** The path of a text; null of one that only the kernels read. */
   static JsonPath of(String text) {
@@ -44,7 +36,7 @@ public final class JsonPath implements Serializable {
     }
     // Digits of other scripts are places of arrays, too.
     boolean plain = names.stream().flatMapToInt(String::chars).noneMatch(c -> c > 127 && !Character.isLetter(c));
-    return plain ? new JsonPath(names) : null;
+    return plain ? new JsonPath(List.copyOf(names), names.stream().map(JsonPath::place).toList()) : null;
   }
 
   private static int place(String name) {
@@ -105,7 +97,7 @@ public final class JsonPath implements Serializable {
 
   /** Reads what begins at the parser's token to its end; whether the path leads anywhere in it. */
   private boolean walk(JsonParser at, int step, Found found) throws IOException {
-    if (step == names.length) {
+    if (step == names.size()) {
       found.at(at);
       return true;
     }
@@ -120,7 +112,7 @@ public final class JsonPath implements Serializable {
     boolean met = false;
     boolean any = false;
     while (at.nextToken() != JsonToken.END_OBJECT) {
-      boolean wanted = !met && names[step].equals(at.currentName());
+      boolean wanted = !met && names.get(step).equals(at.currentName());
       at.nextToken();
       if (wanted) { // of one name the first
         met = true;
@@ -135,7 +127,7 @@ public final class JsonPath implements Serializable {
   private boolean walkValues(JsonParser at, int step, Found found) throws IOException {
     boolean any = false;
     for (int place = 0; at.nextToken() != JsonToken.END_ARRAY; place++) {
-      if (place == places[step]) {
+      if (place == places.get(step)) {
         any = walk(at, step + 1, found);
       } else {
         at.skipChildren();

@@ -11,13 +11,8 @@ import java.util.Locale;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** JSON as a single value: casts of {@code kernels/functions/json_casts.py}. JSON's null is null. */
-public final class JsonScalars implements Serializable {
+public record JsonScalars(boolean attempt) implements Serializable {
   private static final int MOST_DIGITS = 19;
-  private final boolean attempt;
-
-  JsonScalars(boolean attempt) {
-    this.attempt = attempt;
-  }
 
   /** A JSON text's only token, and of arrays and objects the whole. */
   private record Value(JsonToken token, String text) {}

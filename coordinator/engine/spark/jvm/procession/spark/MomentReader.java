@@ -11,7 +11,7 @@ import java.util.Locale;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Moments read by a pattern of MySQL's: {@code DATE_PARSE} of {@code kernels/functions/date_formats.py}. */
-public final class MomentReader implements Serializable {
+public record MomentReader(List<Part> parts, boolean attempt) implements Serializable {
   private static final long MICROS_A_DAY = 86_400_000_000L;
   static final List<String> MONTHS =
       List.of("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -20,7 +20,7 @@ public final class MomentReader implements Serializable {
       List.of("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday");
 
   /** What a part of a pattern reads; the digits that it takes at most, or at least as well. */
-  private enum Field {
+  enum Field {
     LITERAL(0), YEAR(4), SHORT_YEAR(2), MONTH(2), DAY(2), HOUR(2), HOUR_OF_HALF(2), MINUTE(2), SECOND(2), FRACTION(9),
     HALF(0), MONTH_NAME(0), DAY_NAME(0), DAY_OF_YEAR(3), WEEK_YEAR(4), WEEK(2);
 
@@ -31,20 +31,12 @@ public final class MomentReader implements Serializable {
     }
   }
 
-  private record Part(Field field, String literal) implements Serializable {}
-
-  private final List<Part> parts;
-  private final boolean attempt;
-
-  private MomentReader(List<Part> parts, boolean attempt) {
-    this.parts = new ArrayList<>(parts);
-    this.attempt = attempt;
-  }
+  record Part(Field field, String literal) implements Serializable {}
 
   /** Of a pattern of {@code DATE_PARSE}; null of none, and of one with letters that Presto refuses. */
   static MomentReader mysql(String pattern, boolean attempt) {
     List<Part> parts = pattern == null ? null : mysql(pattern);
-    return parts == null ? null : new MomentReader(parts, attempt);
+    return parts == null ? null : new MomentReader(List.copyOf(parts), attempt);
   }
 
   private static List<Part> mysql(String pattern) {

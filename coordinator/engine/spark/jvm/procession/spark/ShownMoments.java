@@ -14,22 +14,14 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Moments shown by a pattern: {@code DATE_FORMAT} and {@code FORMAT_DATETIME} of {@code
  * kernels/functions/date_formats.py}, for patterns without zones.
  */
-public final class ShownMoments implements Serializable {
+public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializable {
   private static final long MICROS = 1_000_000L;
   private static final int MOST_LETTERS = 100;
   private static final LocalDateTime FIRST = LocalDateTime.of(1, 1, 1, 0, 0);
   private static final LocalDateTime LAST = LocalDateTime.of(10_000, 1, 1, 0, 0);
 
   /** A letter with the width of what it shows, 0 for a name in full; or a text, of no letter. */
-  private record Part(char letter, int width, String text) implements Serializable {}
-
-  private final List<Part> parts;
-  private final ZoneId zone;
-
-  private ShownMoments(List<Part> parts, ZoneId zone) {
-    this.parts = new ArrayList<>(parts);
-    this.zone = zone;
-  }
+  record Part(char letter, int width, String text) implements Serializable {}
 
   /** Of a pattern of {@code DATE_FORMAT}; null of none, and of one with letters that Presto refuses. */
   static ShownMoments mysql(String pattern, String zone) {
@@ -46,7 +38,7 @@ public final class ShownMoments implements Serializable {
         return null;
       }
     }
-    return new ShownMoments(made, id);
+    return new ShownMoments(List.copyOf(made), id);
   }
 
   private static boolean addMysql(int letter, List<Part> to) {
@@ -123,7 +115,7 @@ public final class ShownMoments implements Serializable {
       }
       i = end;
     }
-    return new ShownMoments(made, id);
+    return new ShownMoments(List.copyOf(made), id);
   }
 
   private static Part jodaPart(char letter, int count) {

@@ -13,22 +13,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /** {@code FROM_UNIXTIME} of {@code kernels/functions/dates.py}. */
-public final class UnixTimes implements Serializable {
+public record UnixTimes(ZoneId zone, String type, boolean attempt) implements Serializable {
   /** The years 1 to 9999 in milliseconds. */
   private static final long FIRST = -62_135_596_800_000L;
   private static final long LAST = 253_402_300_800_000L;
   /** So many milliseconds are whole numbers of a double times 1000, a thousandth more or less. */
   private static final double SURE = 8e12;
-
-  private final ZoneId zone;
-  private final String type;
-  private final boolean attempt;
-
-  private UnixTimes(ZoneId zone, String type, boolean attempt) {
-    this.zone = zone;
-    this.type = type;
-    this.attempt = attempt;
-  }
 
   /** The expression of a call, with or without the name of a zone, which must be a constant. */
   static Expression of(Call call) {

@@ -7,14 +7,9 @@ import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Parts of URLs: {@code kernels/functions/urls.py}. What is no URL has none. */
-public final class Urls implements Serializable {
+public record Urls(boolean attempt) implements Serializable {
   private static final String SIGNS = "_.~!$&'()*+,;=:@/?#[]-";
   private static final int MOST_DIGITS = 18;
-  private final boolean attempt;
-
-  Urls(boolean attempt) {
-    this.attempt = attempt;
-  }
 
   /** RFC 3986, appendix B; null of a part that is not there. */
   private record Parts(String protocol, String authority, String path, String query, String fragment) {}
