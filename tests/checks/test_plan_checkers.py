@@ -117,7 +117,17 @@ async def test_fragments_are_checked_at_the_same_time(session: Session, make_fra
 
 
 async def test_warnings_come_in_fragment_order(session: Session, make_fragment: MakeFragment) -> None:
-    recorder = Recorder(delays={"0": 0.03, "1": 0.02})
+    """Whichever is done first: each waits here until the one behind it is done."""
+
+    class Reversed(Recorder):
+        async def validate_fragment(
+            self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
+        ) -> None:
+            while len(self.finished) < 2 - int(fragment.id):
+                await asyncio.sleep(0)
+            await super().validate_fragment(fragment, session, warn)
+
+    recorder = Reversed()
     planned = PlannedStatement("SELECT", (), ReturnRows(()), subplan=subplan(make_fragment))
     warnings = await PlanCheckers([recorder]).check(planned, session)
     assert [w.message for w in warnings] == ["0", "1", "2"]
