@@ -25,6 +25,8 @@ VOLATILE = frozenset(
 """Functions of chance, which give another value each time."""
 _CASTS = ("$operator$cast", "try_cast")
 Refuse = Callable[[str], ProcessionError]
+ByEngine = Callable[[RowExpression, RowExpression, bool], bool]
+"""Whether the engine computes an argument of a call; the last tells whether that is tried."""
 
 
 def asks_chance(expression: RowExpression) -> bool:
@@ -35,10 +37,10 @@ def asks_chance(expression: RowExpression) -> bool:
 class ProgramBuilder:
     """Builds the steps of expressions that share their ``columns``: variables, and calls that only an engine knows."""
 
-    def __init__(self, refuse: Refuse) -> None:
+    def __init__(self, refuse: Refuse, by_engine: ByEngine | None = None) -> None:
         self.columns: list[RowExpression] = []
         self.volatile = False
-        self._refuse = refuse
+        self._refuse, self._by_engine = refuse, by_engine
         self._tried = 0
 
     def expression(self, node: RowExpression, parameters: frozenset[str] = frozenset()) -> list[Any]:
@@ -80,7 +82,7 @@ class ProgramBuilder:
         if name in _CASTS:
             (inner,) = node.arguments
             source, target = str(typed(inner)), str(typed(node))
-            return ["cast", name == "try_cast", source, target, self.expression(inner, parameters)]
+            return ["cast", name == "try_cast", source, target, self._argument(node, inner, parameters)]
         if name == "$internal$try":
             thunk = node.arguments[0]
             assert isinstance(thunk, Lambda)
@@ -101,8 +103,12 @@ class ProgramBuilder:
             name,
             str(typed(node)),
             types,
-            [self.expression(a, parameters) for a in node.arguments],
+            [self._argument(node, a, parameters) for a in node.arguments],
         ]
+
+    def _argument(self, call: Call, node: RowExpression, parameters: frozenset[str]) -> list[Any]:
+        own = self._by_engine is not None and self._by_engine(call, node, self._tried > 0)
+        return self._column(node) if own and not _reads(node, parameters) else self.expression(node, parameters)
 
 
 def _with_operators(form: SpecialForm) -> SpecialForm:

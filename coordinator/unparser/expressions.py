@@ -25,7 +25,7 @@ from coordinator.unparser.compared_maps import compared_value
 from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
-from coordinator.unparser.guarded_quotients import with_guarded_quotients
+from coordinator.unparser.guarded_programs import with_guarded_programs
 from coordinator.unparser.operators import arithmetic, subscript
 from coordinator.unparser.patterns_on_spark import SteadyLike, steady_like
 from coordinator.unparser.program_choice import (
@@ -40,7 +40,7 @@ from coordinator.unparser.program_choice import (
     operator_in_python,
     wholly_in_python,
 )
-from coordinator.unparser.programs import calls_python, kernel_call, python_call, runs_in_python
+from coordinator.unparser.programs import calls_python, kernel_call, runs_in_python
 from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.repeated_values import (
@@ -53,6 +53,7 @@ from coordinator.unparser.repeated_values import (
 )
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.spark_numbers import SPARK_DIGITS, SPARK_NUMBERS, negated, spark_number
+from coordinator.unparser.spark_programs import program
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
 from shared.errors import ProcessionError
@@ -91,7 +92,7 @@ def _expression(node: RowExpression, dialect: str) -> exp.Expr:
             except RepeatedValueError:
                 if not programs_may_stand():
                     raise
-                return python_call(node, dialect, expression)
+                return program(node, dialect, expression)
         case Lambda():
             parameters = [name(a) for a in node.arguments]
             with declared(node.arguments):
@@ -115,15 +116,15 @@ def _takes_no_programs(node: Call | SpecialForm) -> bool:
 
 def _special(form: SpecialForm, dialect: str) -> exp.Expr:
     if dialect == "spark" and form.form in _BRANCHES and needs_python(form, dialect):
-        by_branch = with_guarded_quotients(form)
-        return python_call(form, dialect, expression) if by_branch is None else _form(by_branch, dialect)
+        by_branch = with_guarded_programs(form)
+        return program(form, dialect, expression) if by_branch is None else _form(by_branch, dialect)
     return _form(form, dialect)
 
 
 def _form(form: SpecialForm, dialect: str) -> exp.Expr:
     type_ = typed(form)
     if form.form in ("IN", "NULL_IF", "SWITCH") and typed(form.arguments[0]).base in COMPARED_BY_KERNELS:
-        return python_call(form, dialect, expression)
+        return program(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
     if form.form in ("AND", "OR"):
@@ -206,7 +207,7 @@ def _call(node: Call, dialect: str) -> exp.Expr:
     if function == "like":
         return _like(node, dialect)
     if wholly_in_python(node, function, dialect):
-        return python_call(node, dialect, expression)
+        return program(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if function == "not":
         return exp.Paren(this=exp.Not(this=arguments[0]))
@@ -228,13 +229,13 @@ def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str
     template = SCALARS[dialect].get(function)
     if template is None:
         if runs_in_python(function):
-            return python_call(node, dialect, expression)
+            return program(node, dialect, expression)
         raise unsupported(f"Function {function}", dialect)
     try:
         result = apply(template, arguments)
     except TypeError as error:
         if runs_in_python(function):
-            return python_call(node, dialect, expression)
+            return program(node, dialect, expression)
         raise unsupported(f"Function {function} with {len(arguments)} arguments", dialect) from error
     return cast(result, type_, dialect) if needs_cast(function, type_, dialect) else result
 
@@ -251,7 +252,7 @@ def _overloaded(node: Call, function: str, arguments: list[exp.Expr], dialect: s
         return call("try_element_at", arguments[0], cast(arguments[1], Type("integer"), dialect))
     if function == "concat":
         if typed(node).base == "array" and dialect == "duckdb":
-            return python_call(node, dialect, expression)
+            return program(node, dialect, expression)
         return _concat(node, first, arguments)
     return None
 
@@ -298,7 +299,7 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     if operator_in_python(node, operator, dialect):
         if dialect == "spark" and typed(node).base == "decimal":
             return _decimal_program(node, operator, types)
-        return python_call(node, dialect, expression)
+        return program(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in COMPARISON:
         return binary(COMPARISON[operator], *arguments)
@@ -329,7 +330,7 @@ def _like(node: Call, dialect: str) -> exp.Expr:
     assert isinstance(pattern, Call)
     if dialect == "spark":
         if likes_by_row(pattern):
-            return python_call(node, dialect, expression)  # Spark goes back over what it tried
+            return program(node, dialect, expression)  # Spark goes back over what it tried
         steady = steady_like(*(value_of(a) for a in pattern.arguments if isinstance(a, Constant)))
         if steady is not None:
             return _steady(expression(value, dialect), steady)
@@ -357,9 +358,9 @@ def _try(node: Call, dialect: str) -> exp.Expr:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
     if dialect == "duckdb" or not forgivable(thunk.body) or needs_python(thunk.body, dialect):
-        return python_call(node, dialect, expression)
+        return program(node, dialect, expression)
     tree = expression(thunk.body, dialect)
-    return python_call(node, dialect, expression) if calls_python(tree) else forgiving(tree)
+    return program(node, dialect, expression) if calls_python(tree) else forgiving(tree)
 
 
 def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
@@ -372,7 +373,7 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
     zoned = "timestamp with time zone" in instants and len(instants) > 1 and session_zone() != "UTC"
     zoned |= source.base in TEXT and target.base == "timestamp" and session_zone() != "UTC"
     if cast_in_python(source, target, dialect) or (carries_zone(inner) and source != target) or zoned:
-        return python_call(node, dialect, expression)
+        return program(node, dialect, expression)
     value = expression(inner, dialect)
     return without_repeated([value], dialect, lambda made: _cast_value(made[0], source, target, attempt, dialect))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from coordinator.expressions.builders import typed
-from coordinator.expressions.programs import ProgramBuilder
+from coordinator.expressions.programs import ByEngine, ProgramBuilder
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.session_zone import session_zone
@@ -24,8 +24,8 @@ Unparse = Callable[[RowExpression, str], exp.Expr]
 _CALLED = ContextVar[list[str] | None]("called_programs", default=None)
 
 
-def _builder(dialect: str) -> ProgramBuilder:
-    return ProgramBuilder(lambda what: unsupported(what, dialect))
+def _builder(dialect: str, by_engine: ByEngine | None = None) -> ProgramBuilder:
+    return ProgramBuilder(lambda what: unsupported(what, dialect), by_engine)
 
 
 def runs_in_python(function: str) -> bool:
@@ -33,12 +33,16 @@ def runs_in_python(function: str) -> bool:
     return function in LIBRARY
 
 
-def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bool = False) -> exp.Expr:
+def python_call(
+    node: RowExpression, dialect: str, unparse: Unparse, *, rare: bool = False, by_engine: ByEngine | None = None
+) -> exp.Expr:
     """The engine's call of the program of ``node``, ``rare`` where few rows need it.
+
+    ``by_engine`` tells which arguments of which calls in it are columns that the engine computes.
 
     Raises NOT_SUPPORTED for a function that the kernels lack too.
     """
-    build = _builder(dialect)
+    build = _builder(dialect, by_engine)
     expression = build.expression(node)
     program = {
         "zone": session_zone(),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 JAVA_FUNCTIONS = frozenset([
     "$average", "$operator$divide", "$operator$modulus", "date_format", "date_parse", "format_datetime",
-    "from_unixtime", "is_json_scalar", "json_array_contains", "json_array_get", "json_extract", "json_extract_scalar", "json_parse",
-    "json_size", "url_extract_fragment", "url_extract_host", "url_extract_parameter", "url_extract_path",
+    "from_unixtime", "is_json_scalar", "json_array_contains", "json_array_get", "json_extract", "json_extract_scalar",
+    "json_parse", "json_size", "url_extract_fragment", "url_extract_host", "url_extract_parameter", "url_extract_path",
     "url_extract_port", "url_extract_protocol", "url_extract_query",
 ])  # fmt: skip
 JAVA_CASTS = frozenset(

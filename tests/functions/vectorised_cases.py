@@ -57,8 +57,10 @@ _ODD_JSON = (
     '{"a":"\U0001f600","c":1}', '["\U0001f600"]', '["\\ud83d\\ude00","\\u001f\\\\u001f"]',
     '{"\u00e9":1,"a":2}', '["\u00e9","x\x7f"]', '[1,]', '[1 2]',
     '{"a":"' + "long " * 1000 + '","c":1}',
-    '{"a": {"b": [1, {"c": "2024-01-02 -0", "d": 0.5}], "e": -0}}', '{"a": [1.50, -0, 1e2]}', '{"a": {"b": {"c": [ ]}}}',
-    '{"a": {"x": 12345678901234567890, "y": "3.14"}}', '{"a": [{"k": "v\\/w"}, {"k": true}]}', '{"a": [-0.0, 1.0]}',
+    '{"a": {"b": [1, {"c": "2024-01-02 -0", "d": 0.5}], "e": -0}}',
+    '{"a": [1.50, -0, 1e2]}', '{"a": {"b": {"c": [ ]}}}',
+    '{"a": {"x": 12345678901234567890, "y": "3.14"}}',
+    '{"a": [{"k": "v\\/w"}, {"k": true}]}', '{"a": [-0.0, 1.0]}',
     '{"a": {"p": "a,-0", "q": ":1.5", "r": [0]}}', '{"a": {"b": "é😀"}}', '{"a": [123456789012345678]}',
     '{"a": [[["x"], {}], {"f": 0.000001, "g": 1e-7}]}', '{"a": {"n": 1, "n": 2, "m": {"n": 3}}}', '{"a": [0, -1, 10]}',
 )  # fmt: skip
@@ -219,8 +221,11 @@ DATES = (
     "date_format(m, '%W %M %e, %j %r %f %h%p %a %b %l %T %%')", "date_format(z, '%H')",
     "format_datetime(m, 'yyyy-MM-dd HH:mm:ss.SSS')",
     "format_datetime(m, 'EEE d MMMM yy, h a')", "date_parse(t, '%Y-%m-%d')", "date_parse(t, '%Y-%m-%d %H:%i:%s')",
-    "to_unixtime(m)", "to_unixtime(z)", "from_unixtime(j)", "from_unixtime(d / 1e12)", "from_unixtime(d / 1e3)", "from_unixtime(j / 7e0)", "from_unixtime(j / 2000e0)",
-    "from_unixtime(j / 1e3, 'UTC')", "month(date_trunc('year', m))",
+    "to_unixtime(m)", "to_unixtime(z)", "from_unixtime(j)", "from_unixtime(d / 1e12)",
+    "from_unixtime(d / 1e3)", "from_unixtime(j / 7e0)", "from_unixtime(j / 2000e0)",
+    "from_unixtime(j / 1e3, 'UTC')",
+    "from_unixtime(j / 1e3, 'Asia/Tokyo')",
+    "date_format(m, '%x-%v %Y')", "date_format(z, '%v/%x')", "date_format(x, '%x%v')", "month(date_trunc('year', m))",
     "year(CAST(m AS date))", "date_diff('day', CAST(m AS date), x)",
 )  # fmt: skip
 NESTED = (

@@ -348,6 +348,8 @@ def _over(fold: Fold, *, typed: bool) -> Fold:
 _FOLDS: dict[str, ColumnFold] = {**SKETCH_FOLDS, "approx_percentile": percentile, "checksum": checksum}
 COLUMN_FOLDS: dict[str, ColumnFold] = {PREFIX + n: f for n, f in _FOLDS.items()}
 """Those that take columns instead of rows."""
+FAST_FOLDS = frozenset(PREFIX + n for n in ("approx_distinct", "approx_percentile", "approx_set", "checksum"))
+"""Those of columns that do not go through their values one by one."""
 GROUP_FOLDS: dict[str, GroupFold] = {PREFIX + "approx_percentile": percentiles}
 """Those that take the columns of all groups at once."""
 AGGREGATES: Table = {

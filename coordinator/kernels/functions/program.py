@@ -29,7 +29,7 @@ import pyarrow as pa
 from ..errors import KernelError
 from ..kept import kept
 from ..types import Type, parse_type
-from .aggregates import COLUMN_FOLDS, GROUP_FOLDS
+from .aggregates import COLUMN_FOLDS, FAST_FOLDS, GROUP_FOLDS
 from .arrow_forms import arrow_type, decoded, reader, writer
 from .bounds import watched
 from .casts import caster
@@ -92,6 +92,7 @@ class Program:
         self._width = compiler.width
         self._clock = compiler.clock
         self._fold = _column_fold(source["expression"])
+        self._fast_fold = self._fold is not None and source["expression"][1] in FAST_FOLDS
         self._hashed = _hashed_column(source["expression"])
         types = [parse_type(t) for t in source["columns"]]
         self._whole = column_program(source["expression"], types, result, zone_of(source["zone"]))
@@ -99,8 +100,7 @@ class Program:
     @property
     def by_columns(self) -> bool:
         """Whether whole columns are taken, but for odd ones, instead of row by row."""
-        fast = self._fold is not None and self._fold[2] is not None
-        return fast or self._whole is not None or self._hashed is not None
+        return self._fast_fold or self._whole is not None or self._hashed is not None
 
     def run(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
         """The result of each row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coordinator.expressions.builders import value_of
 from coordinator.kernels.functions.date_formats import joda_tokens
+from coordinator.kernels.functions.zones import zone_of
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.vectorised.casts import DAY, MOMENT, cast_form, date_of_text, matches, tried
 from coordinator.unparser.vectorised.form import Asked, Form, Rule, instant_of_utc, known, quoted, wall_of_utc
@@ -18,7 +19,6 @@ _MICROS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DATES = ("day", "week", *_MONTHS)
 _DAY_MILLIS = 86_400_000
-_NAMED_UTC = ("UTC",)
 _FAR = 100_000
 """Days or months that may be added at once: nothing overflows on the way."""
 
@@ -134,7 +134,7 @@ def _months_between(start: str, end: str, step: int) -> str:
 _MYSQL = {
     "Y": "%Y", "m": "%m", "d": "%d", "H": "%H", "i": "%M", "s": "%S", "S": "%S", "y": "%y", "c": "%-m", "e": "%-d",
     "k": "%-H", "h": "%I", "I": "%I", "l": "%-I", "p": "%p", "M": "%B", "b": "%b", "W": "%A", "a": "%a", "j": "%j",
-    "f": "%f", "T": "%H:%M:%S", "r": "%I:%M:%S %p", "%": "%%",
+    "f": "%f", "x": "%G", "v": "%V", "T": "%H:%M:%S", "r": "%I:%M:%S %p", "%": "%%",
 }  # fmt: skip
 _JODA = {
     "yyyy": "%Y", "YYYY": "%Y", "yy": "%y", "MM": "%m", "M": "%-m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%-d",
@@ -199,12 +199,20 @@ def _to_unixtime(asked: Asked) -> Form | None:
     return Form(f"(CAST(({micros} - (({micros} % 1000) + 1000) % 1000) // 1000 AS DOUBLE) / CAST(1000 AS DOUBLE))")
 
 
+def _is_zone(name: object) -> bool:
+    """Whether it is a zone's name, of which an instant does not depend."""
+    try:
+        return isinstance(name, str) and zone_of(name) is not None
+    except ValueError:
+        return False
+
+
 def _from_unixtime(asked: Asked) -> Form | None:
     """Whole milliseconds, but near the middle of two, where what stands behind a double decides."""
     zoned = asked.result.base == _ZONED
     if not zoned and (asked.result.base != "timestamp" or session_zone() != "UTC"):
         return None
-    if len(asked.arguments) > 2 or (zoned and asked.constant(1) not in _NAMED_UTC):
+    if len(asked.arguments) > 2 or (zoned and not _is_zone(asked.constant(1))):
         return None
     value = asked.arguments[0]
     millis = f"({value} * 1000)"
