@@ -106,7 +106,7 @@ class ProgramBuilder:
             [self._argument(node, a, parameters) for a in node.arguments],
         ]
 
-    def _argument(self, call: Call, node: RowExpression, parameters: frozenset[str]) -> list[Any]:
+    def _argument(self, call: Call, node: RowExpression, parameters: frozenset[str]) -> list[object]:
         own = self._by_engine is not None and self._by_engine(call, node, self._tried > 0)
         return self._column(node) if own and not _reads(node, parameters) else self.expression(node, parameters)
 

@@ -103,8 +103,8 @@ def _date_parse(node: Call) -> bool:
 
 def _format(node: Call) -> bool:
     pattern = _text(node, 1)
-    moment = _first("timestamp", "timestamp with time zone", "date")(node) and isinstance(node.arguments[0], Variable)
-    return moment and len(pattern) < _LONGEST and _JODA.fullmatch(pattern) is not None and _is_zone(session_zone())
+    stamped = _first("timestamp", "timestamp with time zone", "date")(node) and isinstance(node.arguments[0], Variable)
+    return stamped and len(pattern) < _LONGEST and _JODA.fullmatch(pattern) is not None and _is_zone(session_zone())
 
 
 def _from_unixtime(node: Call) -> bool:

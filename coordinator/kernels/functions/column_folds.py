@@ -17,7 +17,7 @@ from .table import Signature
 ColumnFold = Callable[[tuple[Type, ...], list[Any]], Any]
 """The kinds of the arguments and their columns to the group's value, None for NULL."""
 
-GroupFold = Callable[[tuple[Type, ...], list[Any], npt.NDArray[np.int64], int], list[Any] | None]
+GroupFold = Callable[[tuple[Type, ...], list[pa.Array], npt.NDArray[np.int64], int], list[object] | None]
 """The same of all groups: with the number of each row's group, and how many there are. None where it has none."""
 
 
@@ -43,7 +43,7 @@ def of_rows(fold: ColumnFold) -> Callable[[Signature, Any], Any]:
 
 def of_groups(
     fold: ColumnFold, types: tuple[Type, ...], groups: pa.Array, together: GroupFold | None = None
-) -> list[Any]:
+) -> list[object]:
     """The value of each group: of an Arrow array with a list of structs a group."""
     inside = groups.values
     columns = [_column(inside, i, type_) for i, type_ in enumerate(types)]
@@ -61,7 +61,7 @@ def of_groups(
     return made
 
 
-def _column(structs: pa.Array, index: int, type_: Type) -> Any:
+def _column(structs: pa.Array, index: int, type_: Type) -> pa.Array:
     column, wanted = structs.field(index), arrow_type(type_)
     return column if column.type == wanted else column.cast(wanted)
 

@@ -24,8 +24,6 @@ def _shown(value: float, digits: str) -> str:
     if value == 0:
         return "-0.0" if math.copysign(1.0, value) < 0 else "0.0"
     exact = Decimal(digits).normalize()
-    if len(exact.as_tuple().digits) == 1:
-        exact = Decimal(f"{Decimal(value):.1E}").normalize()  # Java shows two digits: 4.9E-324
     if 1e-3 <= abs(value) < 1e7:
         text = f"{exact:f}"
         return text if "." in text else text + ".0"

@@ -37,10 +37,10 @@ from .column_folds import ColumnFold, GroupFold, of_groups
 from .compare import equal
 from .failures import TRIED, own_faults, unsupported
 from .library import LIBRARY
-from .moment_columns import column_program
 from .patience import deadline, look
 from .sketches.hyperloglog_functions import xx_hash_column
 from .table import Function, Signature
+from .timestamp_columns import column_program
 from .zones import zone_of
 
 Frame = list[object]

@@ -30,8 +30,8 @@ final class Forms {
     FUNCTIONS.put("json_array_get", call -> json(call, "element", TEXT, 2));
     FUNCTIONS.put("json_array_contains", call -> json(call, "contains", DataTypes.BooleanType, 2));
     FUNCTIONS.put("date_parse", Forms::dateParse);
-    FUNCTIONS.put("date_format", call -> shown(call, ShownMoments.mysql(call.text(1), call.program().zone)));
-    FUNCTIONS.put("format_datetime", call -> shown(call, ShownMoments.joda(call.text(1), call.program().zone)));
+    FUNCTIONS.put("date_format", call -> shown(call, ShownTimestamps.mysql(call.text(1), call.program().zone)));
+    FUNCTIONS.put("format_datetime", call -> shown(call, ShownTimestamps.joda(call.text(1), call.program().zone)));
     FUNCTIONS.put("from_unixtime", UnixTimes::of);
     for (String part : List.of("protocol", "host", "path", "query", "fragment")) {
       FUNCTIONS.put("url_extract_" + part, call -> call.invoke(new Urls(call.attempt()), part, TEXT, 1));
@@ -79,10 +79,10 @@ final class Forms {
   }
 
   private static Expression dateParse(Call call) {
-    return call.invoke(MomentReader.mysql(call.text(1), call.attempt()), "read", MOMENT, 1);
+    return call.invoke(TimestampReader.mysql(call.text(1), call.attempt()), "read", MOMENT, 1);
   }
 
-  private static Expression shown(Call call, ShownMoments shown) {
+  private static Expression shown(Call call, ShownTimestamps shown) {
     Expression day = call.castFrom(0, "date");
     if (day != null) {
       return Call.invoke(shown, "date", TEXT, List.of(day));

@@ -24,7 +24,7 @@ public record UnixTimes(ZoneId zone, String type, boolean attempt) implements Se
   static Expression of(Call call) {
     boolean zoned = "timestamp with time zone".equals(call.result());
     String name = call.size() == 1 ? call.program().zone : call.size() == 2 ? call.text(1) : null;
-    ZoneId zone = name == null ? null : ShownMoments.zoneOf(name);
+    ZoneId zone = name == null ? null : ShownTimestamps.zoneOf(name);
     if (zone == null) {
       return null;
     }

@@ -1,6 +1,6 @@
-"""Moments by whole columns: programs of zones, parts of moments and truncation, without a look at each row.
+"""Timestamps by whole columns: programs of zones, parts of timestamps and truncation, without a look at each row.
 
-A program that this knows gives what its steps give row by row (``dates``, ``casts``); a column with a moment outside of
+A program that this knows gives what its steps give row by row (``dates``, ``casts``); a column with a timestamp outside of
 the years 1 to 9999, or with what is no argument, is left to them.
 """
 
@@ -29,6 +29,7 @@ _FIRST, _END = (
 _MOST_SECONDS = 1e12
 """More than there are in the years."""
 Mask = npt.NDArray[np.bool_]
+Values = npt.NDArray[Any]
 
 
 class RowwiseError(Exception):
@@ -36,7 +37,7 @@ class RowwiseError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class Timestamps:
     """Microseconds of the wall's clock, where they are not NULL, and of UTC where the type has a zone.
 
     Dates are their midnights.
@@ -52,17 +53,18 @@ class Moments:
 class Numbers:
     """Values of another type."""
 
-    values: npt.NDArray[Any]
+    values: Values
     null: Mask
 
 
-Column = Moments | Numbers
+Column = Timestamps | Numbers
 Columns = Sequence[pa.Array]
 Compute = Callable[[Columns], Column]
+Convert = Callable[[Any, tzinfo], Column]
 
 
 def column_program(
-    expression: list[Any], types: Sequence[Type], result: Type, zone: tzinfo
+    expression: list[object], types: Sequence[Type], result: Type, zone: tzinfo
 ) -> Callable[[Columns], pa.Array | None] | None:
     """The program over its columns, which gives None for some; None where there is no such form of it."""
     if expression[0] == "column":
@@ -85,44 +87,50 @@ class _Compiler:
     def __init__(self, types: Sequence[Type], zone: tzinfo) -> None:
         self._types, self._zone = types, zone
 
-    def compute(self, node: list[Any]) -> Compute | None:
+    def compute(self, node: list[object]) -> Compute | None:
         match node:
             case ["column", int(index)]:
                 read = _READ.get(self._types[index].base)
                 return None if read is None else lambda columns: read(columns[index])
-            case ["cast", False, str(source), str(target), argument]:
+            case ["cast", False, str(source), str(target), list(argument)]:
                 return self._over(argument, _CASTS.get((source, target)))
-            case ["call", "date", _, [str(source)], [argument]]:
+            case ["call", "date", _, [str(source)], [list(argument)]]:
                 return self._over(argument, _CASTS.get((source, "date")))
-            case ["call", ("at_timezone" | "with_timezone") as name, _, _, [argument, ["constant", str(zone), _]]]:
+            case [
+                "call",
+                ("at_timezone" | "with_timezone") as name,
+                _,
+                _,
+                [list(argument), ["constant", str(zone), _]],
+            ]:
                 return self._zoned(argument, zone, _moved if name == "at_timezone" else _placed)
-            case ["call", "from_unixtime", str(result), _, [argument, *zones]]:
+            case ["call", "from_unixtime", str(result), _, [list(argument), *zones]]:
                 return self._of_seconds(result, argument, zones)
-            case ["call", "to_unixtime", _, ["timestamp with time zone"], [argument]]:
-                return self._over(argument, lambda moments, _: _unixtime(moments))
-            case ["call", "to_unixtime", _, ["timestamp"], [argument]]:
-                return self._over(argument, lambda moments, zone: _unixtime(_placed(moments, zone)))
-            case ["call", "date_trunc", str(type_), _, [["constant", str(unit), _], argument]]:
+            case ["call", "to_unixtime", _, ["timestamp with time zone"], [list(argument)]]:
+                return self._over(argument, lambda timestamps, _: _unixtime(timestamps))
+            case ["call", "to_unixtime", _, ["timestamp"], [list(argument)]]:
+                return self._over(argument, lambda timestamps, zone: _unixtime(_placed(timestamps, zone)))
+            case ["call", "date_trunc", str(type_), _, [["constant", str(unit), _], list(argument)]]:
                 return self._truncated(unit.lower(), type_, argument)
-            case ["call", str(name), _, [str(source)], [argument]] if name in _PARTS and source in _MOMENTS:
+            case ["call", str(name), _, [str(source)], [list(argument)]] if name in _PARTS and source in _TIMESTAMPS:
                 part = _PARTS[name]
-                return self._over(argument, lambda moments, _: Numbers(part(moments.walls), moments.null))
+                return self._over(argument, lambda timestamps, _: Numbers(part(timestamps.walls), timestamps.null))
         return None
 
-    def _over(self, argument: list[Any], step: Callable[[Any, tzinfo], Column] | None) -> Compute | None:
+    def _over(self, argument: list[object], step: Convert | None) -> Compute | None:
         inner = self.compute(argument)
         if inner is None or step is None:
             return None
         return lambda columns: step(inner(columns), self._zone)
 
-    def _zoned(self, argument: list[Any], name: str, step: Callable[[Any, tzinfo], Moments]) -> Compute | None:
+    def _zoned(self, argument: list[object], name: str, step: Convert) -> Compute | None:
         try:
             zone = zone_of(name)
         except ValueError:
             return None
-        return self._over(argument, lambda moments, _: step(moments, zone))
+        return self._over(argument, lambda timestamps, _: step(timestamps, zone))
 
-    def _of_seconds(self, result: str, argument: list[Any], zones: list[Any]) -> Compute | None:
+    def _of_seconds(self, result: str, argument: list[object], zones: list[object]) -> Compute | None:
         match zones:
             case []:
                 return self._over(argument, lambda numbers, zone: _from_seconds(numbers, zone, result))
@@ -130,13 +138,13 @@ class _Compiler:
                 return self._zoned(argument, name, lambda numbers, zone: _from_seconds(numbers, zone, result))
         return None
 
-    def _truncated(self, unit: str, type_: str, argument: list[Any]) -> Compute | None:
+    def _truncated(self, unit: str, type_: str, argument: list[object]) -> Compute | None:
         small = type_ == "date" and unit in ("millisecond", "second", "minute", "hour")
-        if unit not in _TRUNCATED or type_ not in _MOMENTS or small:
+        if unit not in _TRUNCATED or type_ not in _TIMESTAMPS or small:
             return None
         cut = _TRUNCATED[unit]
         later = unit in ("millisecond", "second", "minute", "hour")
-        return self._over(argument, lambda moments, _: _retold(moments, cut(moments.walls), same_clock=later))
+        return self._over(argument, lambda timestamps, _: _retold(timestamps, cut(timestamps.walls), same_clock=later))
 
 
 def _checked(micros: Micros, null: Mask) -> Micros:
@@ -145,7 +153,7 @@ def _checked(micros: Micros, null: Mask) -> Micros:
     return micros
 
 
-def _filled(column: pa.Array, type_: pa.DataType) -> tuple[npt.NDArray[Any], Mask]:
+def _filled(column: pa.Array, type_: pa.DataType) -> tuple[Values, Mask]:
     null = column.is_null().to_numpy(zero_copy_only=False)
     values = column.cast(type_) if column.type != type_ else column
     if type_ in (pa.timestamp("us"), pa.date32()):
@@ -153,19 +161,19 @@ def _filled(column: pa.Array, type_: pa.DataType) -> tuple[npt.NDArray[Any], Mas
     return pc.fill_null(values, 0).to_numpy(zero_copy_only=False), null
 
 
-def _read_timestamp(column: pa.Array) -> Moments:
+def _read_timestamp(column: pa.Array) -> Timestamps:
     walls, null = _filled(column, pa.timestamp("us"))
-    return Moments(_checked(walls, null), null, walls)
+    return Timestamps(_checked(walls, null), null, walls)
 
 
-def _read_zoned(column: pa.Array) -> Moments:
+def _read_zoned(column: pa.Array) -> Timestamps:
     return replace(_read_timestamp(column), zone=UTC)
 
 
-def _read_date(column: pa.Array) -> Moments:
+def _read_date(column: pa.Array) -> Timestamps:
     days, null = _filled(column, pa.date32())
     walls = days.astype(np.int64) * _DAY
-    return Moments(_checked(walls, null), null, walls)
+    return Timestamps(_checked(walls, null), null, walls)
 
 
 def _read_number(type_: pa.DataType) -> Callable[[pa.Array], Numbers]:
@@ -176,45 +184,45 @@ _READ: Mapping[str, Callable[[pa.Array], Column]] = {
     "timestamp": _read_timestamp, "timestamp with time zone": _read_zoned, "date": _read_date,
     "bigint": _read_number(pa.int64()), "integer": _read_number(pa.int64()), "double": _read_number(pa.float64()),
 }  # fmt: skip
-_MOMENTS = ("date", "timestamp", "timestamp with time zone")
+_TIMESTAMPS = ("date", "timestamp", "timestamp with time zone")
 
 
-def _moved(moments: Moments, zone: tzinfo) -> Moments:
+def _moved(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
     """The same instants in another zone."""
-    walls = moments.instants + zone_table(zone).offsets(moments.instants)
-    return Moments(_checked(walls, moments.null), moments.null, moments.instants, zone)
+    walls = timestamps.instants + zone_table(zone).offsets(timestamps.instants)
+    return Timestamps(_checked(walls, timestamps.null), timestamps.null, timestamps.instants, zone)
 
 
-def _placed(moments: Moments, zone: tzinfo) -> Moments:
+def _placed(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
     """Wall's clocks in a zone; what its clocks leave out is later."""
-    first = np.zeros(len(moments.walls), bool)
-    instants = moments.walls - zone_table(zone).wall_offsets(moments.walls, first)
-    return _moved(replace(moments, instants=_checked(instants, moments.null)), zone)
+    first = np.zeros(len(timestamps.walls), bool)
+    instants = timestamps.walls - zone_table(zone).wall_offsets(timestamps.walls, first)
+    return _moved(replace(timestamps, instants=_checked(instants, timestamps.null)), zone)
 
 
-def _walled(moments: Moments, zone: tzinfo) -> Moments:
+def _walled(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
     """A timestamp of what the clocks of the session show."""
-    moved = _moved(moments, zone)
-    return Moments(moved.walls, moved.null, moved.walls)
+    moved = _moved(timestamps, zone)
+    return Timestamps(moved.walls, moved.null, moved.walls)
 
 
-def _days(moments: Moments, _: tzinfo) -> Moments:
-    walls = moments.walls // _DAY * _DAY
-    return Moments(walls, moments.null, walls)
+def _days(timestamps: Timestamps, _: tzinfo) -> Timestamps:
+    walls = timestamps.walls // _DAY * _DAY
+    return Timestamps(walls, timestamps.null, walls)
 
 
-def _midnights(moments: Moments, _: tzinfo) -> Moments:
-    return moments
+def _midnights(timestamps: Timestamps, _: tzinfo) -> Timestamps:
+    return timestamps
 
 
 def _doubles(numbers: Numbers, _: tzinfo) -> Numbers:
-    # Seconds beyond are no moments.
+    # Seconds beyond are no timestamps.
     if (np.abs(numbers.values[~numbers.null]) > 1 << 52).any():
         raise RowwiseError
     return Numbers(numbers.values.astype(np.float64), numbers.null)
 
 
-_CASTS: Mapping[tuple[str, str], Callable[[Any, tzinfo], Column]] = {
+_CASTS: Mapping[tuple[str, str], Convert] = {
     ("timestamp", "timestamp with time zone"): _placed, ("date", "timestamp with time zone"): _placed,
     ("timestamp with time zone", "timestamp"): _walled, ("timestamp with time zone", "date"): _days,
     ("timestamp", "date"): _days, ("date", "timestamp"): _midnights, ("bigint", "double"): _doubles,
@@ -222,7 +230,7 @@ _CASTS: Mapping[tuple[str, str], Callable[[Any, tzinfo], Column]] = {
 }  # fmt: skip
 
 
-def _from_seconds(numbers: Numbers, zone: tzinfo, result: str) -> Moments:
+def _from_seconds(numbers: Numbers, zone: tzinfo, result: str) -> Timestamps:
     seconds = np.where(numbers.null, 0.0, numbers.values)
     if not (np.abs(seconds) < _MOST_SECONDS).all():
         raise RowwiseError
@@ -233,23 +241,27 @@ def _from_seconds(numbers: Numbers, zone: tzinfo, result: str) -> Moments:
     for place in np.flatnonzero(unsure):
         whole[place] = int((Decimal(float(seconds[place])) * 1000).to_integral_value("ROUND_HALF_UP"))
     instants = whole.astype(np.int64) * 1000
-    moments = _moved(Moments(instants, numbers.null, _checked(instants, numbers.null)), zone)
-    return moments if result == "timestamp with time zone" else Moments(moments.walls, moments.null, moments.walls)
+    timestamps = _moved(Timestamps(instants, numbers.null, _checked(instants, numbers.null)), zone)
+    return (
+        timestamps
+        if result == "timestamp with time zone"
+        else Timestamps(timestamps.walls, timestamps.null, timestamps.walls)
+    )
 
 
-def _unixtime(moments: Moments) -> Numbers:
-    return Numbers(moments.instants // 1000 / 1000, moments.null)
+def _unixtime(timestamps: Timestamps) -> Numbers:
+    return Numbers(timestamps.instants // 1000 / 1000, timestamps.null)
 
 
-def _retold(moments: Moments, walls: Micros, *, same_clock: bool) -> Moments:
-    """Moments whose clocks were put back to ``walls``; to the same of two equal times where it is not by days."""
-    if moments.zone is None:
-        return Moments(walls, moments.null, walls)
-    table, second = zone_table(moments.zone), np.zeros(len(walls), bool)
+def _retold(timestamps: Timestamps, walls: Micros, *, same_clock: bool) -> Timestamps:
+    """Timestamps whose clocks were put back to ``walls``; to the same of two equal times where it is not by days."""
+    if timestamps.zone is None:
+        return Timestamps(walls, timestamps.null, walls)
+    table, second = zone_table(timestamps.zone), np.zeros(len(walls), bool)
     if same_clock:
-        second = moments.walls - moments.instants != table.wall_offsets(moments.walls, second)
+        second = timestamps.walls - timestamps.instants != table.wall_offsets(timestamps.walls, second)
     instants = walls - table.wall_offsets(walls, second)
-    return Moments(walls, moments.null, _checked(instants, moments.null), moments.zone)
+    return Timestamps(walls, timestamps.null, _checked(instants, timestamps.null), timestamps.zone)
 
 
 def _by(step: int) -> Callable[[Micros], Micros]:
@@ -310,18 +322,18 @@ _PARTS: Mapping[str, Callable[[Micros], Micros]] = {
 }  # fmt: skip
 
 
-def _written(values: npt.NDArray[Any], null: Mask, type_: pa.DataType) -> pa.Array:
+def _written(values: Values, null: Mask, type_: pa.DataType) -> pa.Array:
     return pa.array(values, mask=null).cast(type_)
 
 
-def _write_moments(column: Column, type_: pa.DataType) -> pa.Array:
-    assert isinstance(column, Moments)
+def _write_timestamps(column: Column, type_: pa.DataType) -> pa.Array:
+    assert isinstance(column, Timestamps)
     zoned = pa.types.is_timestamp(type_) and type_.tz is not None
     return _written(column.instants if zoned else column.walls, column.null, type_)
 
 
 def _write_days(column: Column, type_: pa.DataType) -> pa.Array:
-    assert isinstance(column, Moments)
+    assert isinstance(column, Timestamps)
     days = pa.array((column.walls // _DAY).astype(np.int32), mask=column.null)
     return days.cast(type_)
 
@@ -332,6 +344,6 @@ def _write_numbers(column: Column, type_: pa.DataType) -> pa.Array:
 
 
 _WRITTEN: Mapping[str, Callable[[Column, pa.DataType], pa.Array]] = {
-    "timestamp": _write_moments, "timestamp with time zone": _write_moments, "date": _write_days,
+    "timestamp": _write_timestamps, "timestamp with time zone": _write_timestamps, "date": _write_days,
     "bigint": _write_numbers, "double": _write_numbers,
 }  # fmt: skip

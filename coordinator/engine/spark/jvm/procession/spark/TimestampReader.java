@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Locale;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Moments read by a pattern of MySQL's: {@code DATE_PARSE} of {@code kernels/functions/date_formats.py}. */
-public record MomentReader(List<Part> parts, boolean attempt) implements Serializable {
+/** Timestamps read by a pattern of MySQL's: {@code DATE_PARSE} of {@code kernels/functions/date_formats.py}. */
+public record TimestampReader(List<Part> parts, boolean attempt) implements Serializable {
   private static final long MICROS_A_DAY = 86_400_000_000L;
   static final List<String> MONTHS =
       List.of("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -34,9 +34,9 @@ public record MomentReader(List<Part> parts, boolean attempt) implements Seriali
   record Part(Field field, String literal) implements Serializable {}
 
   /** Of a pattern of {@code DATE_PARSE}; null of none, and of one with letters that Presto refuses. */
-  static MomentReader mysql(String pattern, boolean attempt) {
+  static TimestampReader mysql(String pattern, boolean attempt) {
     List<Part> parts = pattern == null ? null : mysql(pattern);
-    return parts == null ? null : new MomentReader(List.copyOf(parts), attempt);
+    return parts == null ? null : new TimestampReader(List.copyOf(parts), attempt);
   }
 
   private static List<Part> mysql(String pattern) {

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Moments shown by a pattern: {@code DATE_FORMAT} and {@code FORMAT_DATETIME} of {@code
  * kernels/functions/date_formats.py}, for patterns without zones.
  */
-public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializable {
+public record ShownTimestamps(List<Part> parts, ZoneId zone) implements Serializable {
   private static final long MICROS = 1_000_000L;
   private static final int MOST_LETTERS = 100;
   private static final LocalDateTime FIRST = LocalDateTime.of(1, 1, 1, 0, 0);
@@ -24,7 +24,7 @@ public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializabl
   record Part(char letter, int width, String text) implements Serializable {}
 
   /** Of a pattern of {@code DATE_FORMAT}; null of none, and of one with letters that Presto refuses. */
-  static ShownMoments mysql(String pattern, String zone) {
+  static ShownTimestamps mysql(String pattern, String zone) {
     ZoneId id = zoneOf(zone);
     if (pattern == null || id == null) {
       return null;
@@ -38,7 +38,7 @@ public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializabl
         return null;
       }
     }
-    return new ShownMoments(List.copyOf(made), id);
+    return new ShownTimestamps(List.copyOf(made), id);
   }
 
   private static boolean addMysql(int letter, List<Part> to) {
@@ -87,7 +87,7 @@ public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializabl
   }
 
   /** Of a pattern of Joda's; null of none, and of one with zones, eras, or letters that it refuses. */
-  static ShownMoments joda(String pattern, String zone) {
+  static ShownTimestamps joda(String pattern, String zone) {
     ZoneId id = zoneOf(zone);
     if (pattern == null || id == null) {
       return null;
@@ -115,7 +115,7 @@ public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializabl
       }
       i = end;
     }
-    return new ShownMoments(List.copyOf(made), id);
+    return new ShownTimestamps(List.copyOf(made), id);
   }
 
   private static Part jodaPart(char letter, int count) {
@@ -163,7 +163,7 @@ public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializabl
     return shown(wall(micros));
   }
 
-  /** Columns of moments are in UTC. */
+  /** Columns of timestamps are in UTC. */
   public UTF8String timestamp_with_time_zone(long micros) {
     return text(wall(micros));
   }
@@ -195,8 +195,8 @@ public record ShownMoments(List<Part> parts, ZoneId zone) implements Serializabl
       case 'y' -> year(at.getYear(), part.width, to);
       case 'x' -> year(at.get(IsoFields.WEEK_BASED_YEAR), part.width, to);
       case 'M' -> number(at.getMonthValue(), part.width, to);
-      case 'L' -> name(MomentReader.MONTHS.get(at.getMonthValue() - 1), part.width, to);
-      case 'E' -> name(MomentReader.DAYS.get(at.getDayOfWeek().getValue() - 1), part.width, to);
+      case 'L' -> name(TimestampReader.MONTHS.get(at.getMonthValue() - 1), part.width, to);
+      case 'E' -> name(TimestampReader.DAYS.get(at.getDayOfWeek().getValue() - 1), part.width, to);
       case 'f' -> number(at.getNano() / 1000, 6, to);
       case 'S' -> fraction(at.getNano() / 1_000_000, part.width, to);
       case 'a' -> to.append(at.getHour() < 12 ? "AM" : "PM");
