@@ -43,7 +43,7 @@ from shared.plan.nodes import Aggregation
 from shared.plan.types import parse_type
 from shared.spi.session import Session
 
-PROGRAM_ROWS = 50_000
+PROGRAM_ROWS = 500_000
 """As many are enough to time a program."""
 Run = Callable[[str, int], float]
 """CPU seconds of one pass of an expression over so many rows."""

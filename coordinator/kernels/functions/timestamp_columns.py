@@ -1,7 +1,7 @@
 """Timestamps by whole columns: programs of zones, parts of timestamps and truncation, without a look at each row.
 
-A program that this knows gives what its steps give row by row (``dates``, ``casts``); a column with a timestamp outside of
-the years 1 to 9999, or with what is no argument, is left to them.
+A program that this knows gives what its steps give row by row (``dates``, ``casts``); a column with a timestamp outside
+of the years 1 to 9999, or with what is no argument, is left to them.
 """
 
 from __future__ import annotations
