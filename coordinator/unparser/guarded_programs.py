@@ -26,7 +26,7 @@ _QUOTIENTS = ("DIVIDE", "MODULUS")
 
 
 class _OtherProgramError(Exception):
-    """More than a few quotients of what Spark computes."""
+    """More than a few that may fail, or one that is none of the JVM's."""
 
 
 def with_guarded_programs(form: SpecialForm) -> SpecialForm | None:
@@ -53,18 +53,16 @@ def with_guarded_programs(form: SpecialForm) -> SpecialForm | None:
 
 
 def _check(expression: RowExpression, *, always: bool = False) -> None:
-    """What is computed whichever branch is taken, if not ``always``, must not fail."""
-    if not needs_python(expression, "spark"):
+    """What is computed whichever branch is taken must not fail, but where it is computed in any case."""
+    if only_unfailing(expression):
         return
-    alone = isinstance(expression, SpecialForm) and expression.form not in ("IF", "SWITCH", "COALESCE")
-    if isinstance(expression, Call):
-        by_itself = needs_python(_over_columns(expression), "spark")
-        alone = (in_jvm(expression) and (always or never_fails(expression))) if by_itself else True
-    if not alone or isinstance(expression, Lambda):
+    branches = isinstance(expression, SpecialForm) and expression.form in ("IF", "SWITCH", "COALESCE")
+    by_itself = isinstance(expression, Call) and needs_python(_over_columns(expression), "spark")
+    if not always or branches or isinstance(expression, Lambda) or (by_itself and not in_jvm(expression)):
         raise _OtherProgramError
-    if name_of(expression) != "$internal$try":
-        for argument in _arguments(expression):
-            _check(argument, always=always)
+    lazy = isinstance(expression, SpecialForm) and expression.form in ("AND", "OR")
+    for place, argument in enumerate(_arguments(expression)):
+        _check(argument, always=not lazy or place == 0)
 
 
 def only_unfailing(expression: RowExpression) -> bool:
@@ -114,7 +112,7 @@ def _taken(form: SpecialForm, place: int) -> Guard:
 
 def _guarded(expression: RowExpression, guard: Guard | None, *, inside: bool = False) -> RowExpression:
     """``inside`` of what may fail, which must get NULL."""
-    if not needs_python(expression, "spark"):
+    if not needs_python(expression, "spark") or (not inside and only_unfailing(expression)):
         return expression
     if not isinstance(expression, Call):
         raise _OtherProgramError
