@@ -244,7 +244,7 @@ def _joda_field(letter: str, count: int, before_number: bool) -> Part:
     return _JODA_FIELDS[letter], digits
 
 
-def _malformed(text: str, end: int) -> str:
+def malformed(text: str, end: int) -> str:
     """Joda's text, which says where reading stopped and shows a little of what is there."""
     shown = text if len(text) <= end + 35 else text[: end + 32] + "..."
     if not end:
@@ -260,27 +260,28 @@ def _fields(text: str, parts: tuple[Part, ...]) -> dict[str, str]:
         if isinstance(part, str):
             end = position + len(part)
             if text[position:end].lower() != part.lower():
-                raise invalid(_malformed(text, position))
+                raise invalid(malformed(text, position))
         else:
             match = part.match(text, position)
             if match is None:
-                raise invalid(_malformed(text, position))
+                raise invalid(malformed(text, position))
             found[field], end = match[0], match.end()
         position = end
     if position < len(text):
-        raise invalid(_malformed(text, position))
+        raise invalid(malformed(text, position))
     return found
 
 
 def _read(text: str, parts: tuple[Part, ...]) -> tuple[datetime, tzinfo | None]:
     found = _fields(text, parts)
     try:
-        return _assembled(found), zone_of(found["zone"]) if "zone" in found else None
+        return assembled(found), zone_of(found["zone"]) if "zone" in found else None
     except (ValueError, OverflowError) as error:
         raise invalid(f'Cannot parse "{text}": {error}') from error
 
 
-def _assembled(found: dict[str, str]) -> datetime:
+def assembled(found: dict[str, str]) -> datetime:
+    """The timestamp of fields as texts; raises ValueError in Joda's words."""
     number = {k: int(v) for k, v in found.items() if k not in ("half", "name", "ignored", "fraction", "zone")}
     year = number.get("year", number.get("weekyear", 1970))
     if "short" in number:

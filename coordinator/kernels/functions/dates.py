@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import KernelError
 from .date_texts import clock_instant, clock_of, clock_text, local
 from .failures import check, invalid
+from .iso8601 import from_iso8601_date, from_iso8601_timestamp
 from .table import Signature, Table, plain, typed
 from .zones import offset_now, offset_text, zone_of
 
@@ -161,23 +162,6 @@ def _iso8601(signature: Signature, value: object) -> str:
     return text + ("Z" if not offset else offset_text(offset))
 
 
-def _from_iso8601(signature: Signature, text: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(text if "T" not in text or not text.endswith("T") else text[:-1])
-    except ValueError as error:
-        raise invalid(f'Invalid format: "{text}"') from error
-    millis = instant.microsecond // 1000 * 1000
-    instant = instant.replace(microsecond=millis)
-    return instant if instant.tzinfo is not None else local(instant, signature.zone)
-
-
-def _from_iso8601_date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise invalid(f'Invalid format: "{text}"') from error
-
-
 def _date(signature: Signature, value: object) -> date:
     from ..types import Type
     from .casts import caster
@@ -277,13 +261,13 @@ DATES: Table = {
         date_add=_add, date_diff=_diff, date_trunc=_trunc, last_day_of_month=_last_day, week=_WEEK, week_of_year=_WEEK,
         year_of_week=_YEAR_OF_WEEK, yow=_YEAR_OF_WEEK, day_of_week=_DAY_OF_WEEK, dow=_DAY_OF_WEEK,
         day_of_year=_DAY_OF_YEAR, doy=_DAY_OF_YEAR, quarter=lambda value: (value.month - 1) // 3 + 1,
-        day_of_month=lambda value: value.day, from_iso8601_date=_from_iso8601_date, timezone_hour=_zone_part(0),
+        day_of_month=lambda value: value.day, from_iso8601_date=from_iso8601_date, timezone_hour=_zone_part(0),
         timezone_minute=_zone_part(1), to_milliseconds=lambda value: value, parse_duration=_parse_duration,
         at_timezone=_at_timezone, with_timezone=_with_timezone,
     ),
     **typed(
         **{f: _interval_or(f) for f in ("year", "month", "day", "hour", "minute", "second", "millisecond")},
         to_unixtime=_to_unixtime, from_unixtime=_from_unixtime, to_iso8601=_iso8601,
-        from_iso8601_timestamp=_from_iso8601, date=_date,
+        from_iso8601_timestamp=from_iso8601_timestamp, date=_date,
     ),
 }  # fmt: skip

@@ -191,6 +191,22 @@ def _parse(asked: Asked) -> Form | None:
     return Form(read, (matches(value, pattern), f"({read} IS NOT NULL)"))
 
 
+_ISO_IN_UTC = DAY + r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?Z"
+
+
+def _from_iso8601_timestamp(asked: Asked) -> Form | None:
+    """The form that most programs write."""
+    value = asked.arguments[0]
+    read = tried(value, "TIMESTAMP")
+    return Form(instant_of_utc(read), (matches(value, _ISO_IN_UTC), f"({read} IS NOT NULL)"))
+
+
+def _from_iso8601_date(asked: Asked) -> Form | None:
+    value = asked.arguments[0]
+    read = tried(value, "DATE")
+    return Form(read, (matches(value, DAY), f"({read} IS NOT NULL)"))
+
+
 def _to_unixtime(asked: Asked) -> Form | None:
     value, base = asked.arguments[0], asked.bases[0]
     if base not in ("timestamp", _ZONED) or (base == "timestamp" and session_zone() != "UTC"):
@@ -231,6 +247,7 @@ DATES: dict[str, Rule] = {
     "second": _part("second({0})", clock=True), "millisecond": _part("(millisecond({0}) % 1000)", clock=True),
     "date": _date, "date_trunc": _trunc, "date_add": _add, "date_diff": _diff, "date_format": _format(joda=False),
     "format_datetime": _format(joda=True), "date_parse": _parse, "to_unixtime": _to_unixtime,
-    "from_unixtime": _from_unixtime, "$operator$add": _timestamp_and_interval("+"),
+    "from_unixtime": _from_unixtime, "from_iso8601_timestamp": _from_iso8601_timestamp,
+    "from_iso8601_date": _from_iso8601_date, "$operator$add": _timestamp_and_interval("+"),
     "$operator$subtract": _timestamp_and_interval("-"),
 }  # fmt: skip
