@@ -200,7 +200,7 @@ def _call(node: Call, dialect: str) -> exp.Expr:
         return _cast(node, function == "try_cast", dialect)
     if function.startswith("$operator$"):
         return _operator(node, function.removeprefix("$operator$"), dialect)
-    if function == "mod" and dialect == "spark" and typed(node).base == "decimal":
+    if function == "mod" and dialect == "spark":
         return _operator(node, "modulus", dialect)
     if function == "$internal$try":
         return _try(node, dialect)

@@ -29,6 +29,7 @@ DOUBLES = {
     "CAST(floor(CAST(x AS real)) AS double)": ["NaN", "Infinity", "-Infinity", -1.0, -1.0000000200408773e20, None],
     "x / y": ["NaN", "-Infinity", "Infinity", -0.5, None, None],
     "x % y": ["NaN", "NaN", "NaN", -0.5, None, None],
+    "mod(x, y)": ["NaN", "NaN", "NaN", -0.5, None, None],
     "-1 / y": ["-Infinity", "Infinity", "Infinity", -1.0, None, "-Infinity"],
 }
 OTHERS = {
