@@ -21,7 +21,8 @@ _DATE = (
     rf"|(?P<ordinalyear>{_YEAR})-(?P<ordinal>[0-9]{{3}})"
     rf"|(?P<year>{_YEAR})(?:-(?P<month>[0-9]{{1,2}})(?:-(?P<day>[0-9]{{1,2}}))?)?)"
 )
-_TIME = r"(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2}))?)?(?:[.,](?P<fraction>[0-9]{1,9})[0-9]*)?"
+_CLOCK = r"(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2}))?)?"
+_TIME = _CLOCK + r"(?:[.,](?P<fraction>[0-9]{1,9})[0-9]*)?"
 _OFFSET = r"(?P<zone>Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 _ONLY_DATE = re.compile(_DATE, re.IGNORECASE)
 _TIMESTAMP = re.compile(rf"(?:{_DATE})?(?:T(?:{_TIME})?{_OFFSET}?)?", re.IGNORECASE)
