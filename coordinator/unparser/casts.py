@@ -42,12 +42,12 @@ def text_to_text(value: exp.Expr, source: Type, target: Type) -> exp.Expr:
 
 _DAY = r"[+-]?\d{1,6}-\d{1,2}-\d{1,2}"
 GUARDED = {
-    "boolean": r"^(?i:t|f|1|0|true|false)$",
-    "double": r"^([^iInN]*|[\x00-\x20]*[+-]?(Infinity|NaN)[\x00-\x20]*)$",
-    "real": r"^([^iInN]*|[\x00-\x20]*[+-]?(Infinity|NaN)[\x00-\x20]*)$",
-    "decimal": r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$",
-    "date": rf"^\s*{_DAY}\s*$",
-    "timestamp": rf"^\s*{_DAY}([ T]\d{{1,2}}:.*|\s*[A-Za-z+-][\w/+:-]*)?\s*$",
+    "boolean": r"^(?i:t|f|1|0|true|false)\z",
+    "double": r"^([^iInN]*|[\x00-\x20]*[+-]?(Infinity|NaN)[\x00-\x20]*)\z",
+    "real": r"^([^iInN]*|[\x00-\x20]*[+-]?(Infinity|NaN)[\x00-\x20]*)\z",
+    "decimal": r"^[+-]?(\p{Nd}+\.?\p{Nd}*|\.\p{Nd}+)([eE][+-]?\p{Nd}+)?\z",
+    "date": rf"^\s*{_DAY}\s*\z",
+    "timestamp": rf"^\s*{_DAY}([ T]\d{{1,2}}:.*|\s*[A-Za-z+-][\w/+:-]*)?\s*\z",
 }
 """The texts that Presto casts among those that Spark casts: it takes blanks, ``yes``, ``inf``, and moments as dates."""
 

@@ -20,7 +20,7 @@ from shared.plan.types import parse_type
 
 Build = Callable[..., exp.Expr]
 _PLACES = re.compile(r"\{(\d)\}")
-_BLANK = "' \\t\\n\\u000b\\f\\r\\u001c\\u001d\\u001e\\u001f\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2008\\u2009\\u200a\\u2028\\u2029\\u205f\\u3000'"
+_BLANK = "' \\t\\n\\u000b\\u000c\\r\\u001c\\u001d\\u001e\\u001f\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2008\\u2009\\u200a\\u2028\\u2029\\u205f\\u3000'"
 _UNITS = {"millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 
 

@@ -10,6 +10,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     extensions.injectOptimizerRule(Rules.each(session -> new Programs()));
     extensions.injectOptimizerRule(Rules.each(session -> new LongSums()));
+    extensions.injectOptimizerRule(Rules.each(session -> new PlainTexts()));
     return BoxedUnit.UNIT;
   }
 }
