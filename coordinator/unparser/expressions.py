@@ -382,7 +382,7 @@ def _cast_value(value: exp.Expr, source: Type, target: Type, attempt: bool, dial
     if target.base in OPAQUE:
         return value
     if target.base in TEXT and source.base in TEXT:
-        return text_to_text(value, source, target)
+        return text_to_text(value, source, target, dialect)
     if source.base in ("double", "real", "decimal") and target.base in INTEGERS:
         # The engines cut or round to even; Presto rounds half away from zero.
         value = call("round", value)

@@ -10,6 +10,7 @@ from coordinator.kernels.functions.like_patterns import Segment, like_pattern_of
 from coordinator.kernels.functions.regexp import pattern_of
 
 _CLASSES = re.compile(r"\\[wWdDsSbB]|\(\?[a-zA-Z]*i")
+_LINES = re.compile(r"[.^$]")
 _TOKEN = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:<[A-Za-z]\w*>)?)?|[)|]", re.DOTALL)
 _SPECIAL = re.compile(r"[!-/:-@\[-`{-~]")
 _SKIPPED = re.compile(r"[?*]|\{0|\{,")
@@ -62,12 +63,14 @@ def _letters(segment: Segment) -> str:
 
 
 def with_all_letters(pattern: str) -> str:
-    """With Java's flag for classes and cases beyond ASCII, where the pattern has to do with them.
+    """With Java's flags for classes and cases beyond ASCII, and for lines that end with a line feed alone, where the
+    pattern has to do with them.
 
-    >>> with_all_letters(r"\\w+"), with_all_letters("a+")
-    ('(?U)\\\\w+', 'a+')
+    >>> with_all_letters(r"\\w+"), with_all_letters("a+"), with_all_letters("^a.b$")
+    ('(?U)\\\\w+', 'a+', '(?d)^a.b$')
     """
-    return f"(?U){pattern}" if _CLASSES.search(pattern) else pattern
+    flags = ("d" if _LINES.search(pattern) else "") + ("U" if _CLASSES.search(pattern) else "")
+    return f"(?{flags}){pattern}" if flags else pattern
 
 
 def has_group(pattern: str, group: int) -> bool:

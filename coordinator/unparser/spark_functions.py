@@ -21,6 +21,7 @@ from shared.plan.types import parse_type
 Build = Callable[..., exp.Expr]
 _PLACES = re.compile(r"\{(\d)\}")
 _BLANK = "' \\t\\n\\u000b\\u000c\\r\\u001c\\u001d\\u001e\\u001f\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2008\\u2009\\u200a\\u2028\\u2029\\u205f\\u3000'"
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _UNITS = {"millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 
 
@@ -116,13 +117,20 @@ def _date_add(unit: exp.Expr, count: exp.Expr, instant: exp.Expr) -> exp.Expr:
 
 
 def _date_diff(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
-    if _unit(unit) in ("month", "quarter", "year"):
-        # As Joda counts: the last day of a month completes it, however long the month before was.
-        last = binary(exp.EQ, call("day", end), call("day", call("last_day", end.copy())))
-        later = exp.And(this=last, expression=binary(exp.GT, call("day", start), call("day", end.copy())))
-        back = binary(exp.Sub, call("day", end.copy()), call("day", start.copy()))
-        start = case([(later, call("timestampadd", exp.Var(this="DAY"), back, start.copy()))], start.copy())
-    return call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end.copy())
+    months = _MONTHS.get(_unit(unit))
+    return (
+        _months_between(months)(start, end)
+        if months
+        else call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end)
+    )
+
+
+def _months_between(step: int) -> Build:
+    """Whole months, as Joda counts them: adding them to the earlier does not pass the later. The last day of a month completes it."""
+    months = "timestampdiff(MONTH, date_trunc('MONTH', {0}), date_trunc('MONTH', {1}))"
+    ahead = f"CAST(timestampadd(MONTH, CAST({months} AS INT), {{0}}) > {{1}} AS BIGINT)"
+    back = f"CAST(timestampadd(MONTH, CAST(-{months} AS INT), {{1}}) > {{0}} AS BIGINT)"
+    return written(f"(({months} + CASE WHEN {{0}} <= {{1}} THEN -{ahead} ELSE {back} END) DIV {step})")
 
 
 def _date_trunc(unit: exp.Expr, instant: exp.Expr) -> exp.Expr:
@@ -185,8 +193,8 @@ def _regexp_replace(value: exp.Expr, pattern: exp.Expr, new: exp.Expr | None = N
 
 
 def _to_unixtime(instant: exp.Expr) -> exp.Expr:
-    micros = call("unix_micros", cast(instant, parse_type("timestamp with time zone"), "spark"))
-    return written("(CAST({0} AS DOUBLE) / 1e6D)")(micros)
+    millis = call("unix_millis", cast(instant, parse_type("timestamp with time zone"), "spark"))
+    return written("(CAST({0} AS DOUBLE) / 1e3D)")(millis)
 
 
 def _replace(value: exp.Expr, search: exp.Expr, new: exp.Expr | None = None) -> exp.Expr:

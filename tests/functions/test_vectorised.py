@@ -43,9 +43,9 @@ def _sql(text: str) -> str:
     return str(expression(node, "duckdb").sql(dialect="duckdb"))
 
 
-def _program(text: str) -> str:
+def _program(text: str, *, tried: bool = True) -> str:
     with patch.object(vectorised, "RULES", {}), patch.object(lambdas, "LAMBDAS", {}):
-        return _sql(f"try({text})")
+        return _sql(f"try({text})" if tried else text)
 
 
 def _cells(engine: LocalEngine, text: str, rows: Any) -> list[Any]:

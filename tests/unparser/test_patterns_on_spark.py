@@ -40,4 +40,5 @@ def test_groups_that_every_match_has(pattern: str, certain: bool) -> None:
 def test_flags_for_letters() -> None:
     assert with_all_letters(r"\d+") == r"(?U)\d+"
     assert with_all_letters("(?si)ä") == "(?U)(?si)ä"
-    assert with_all_letters("a.c") == "a.c"
+    assert with_all_letters("abc") == "abc"
+    assert with_all_letters("^\\w.") == "(?dU)^\\w."

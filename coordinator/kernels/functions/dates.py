@@ -82,15 +82,13 @@ def _diff(unit: str, start: object, end: Any) -> int:
 
 
 def _whole(start: Any, end: Any, step: int) -> int:
-    """Whole months between, as Joda counts them: adding them to ``start`` does not pass ``end``."""
+    """Whole months from the earlier to the later, as Joda counts them: adding them does not pass the later."""
+    if end < start:
+        return -_whole(end, start, step)
     months = (end.year - start.year) * 12 + end.month - start.month
-    if end >= start:
-        if add_months(start, months) > end:
-            months -= 1
-        return int(months // step)
-    if add_months(start, months) < end:
-        months += 1
-    return -int(-months // step)
+    if add_months(start, months) > end:
+        months -= 1
+    return int(months // step)
 
 
 def _trunc(unit: str, value: Any) -> object:

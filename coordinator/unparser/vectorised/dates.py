@@ -122,13 +122,11 @@ def _diff(asked: Asked) -> Form | None:
 
 
 def _months_between(start: str, end: str, step: int) -> str:
-    """Whole months: adding them to ``start`` does not pass ``end``."""
+    """Whole months: adding them to the earlier does not pass the later."""
     months = f"((year({end}) - year({start})) * 12 + month({end}) - month({start}))"
-    reached = f"({start} + to_months(CAST({months} AS INTEGER)))"
-    passed = (
-        f"CASE WHEN {end} >= {start} THEN -CAST({reached} > {end} AS BIGINT) ELSE CAST({reached} < {end} AS BIGINT) END"
-    )
-    return f"(({months} + {passed}) // {step})"
+    ahead = f"CAST(({start} + to_months(CAST({months} AS INTEGER))) > {end} AS BIGINT)"
+    back = f"CAST(({end} + to_months(CAST(-{months} AS INTEGER))) > {start} AS BIGINT)"
+    return f"(({months} + CASE WHEN {end} >= {start} THEN -{ahead} ELSE {back} END) // {step})"
 
 
 _MYSQL = {
