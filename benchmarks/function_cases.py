@@ -14,12 +14,15 @@ TABLE = """CREATE TABLE rows AS SELECT
     CASE WHEN i % 100 = 7 THEN NULL ELSE DATE '2015-01-01' + CAST(i % 3650 AS INTEGER) END AS x,
     CASE WHEN i % 100 = 7 THEN NULL ELSE 'https://host' || i % 97 || '.example.com/a/b?q=' || i END AS u,
     CASE WHEN i % 100 = 7 THEN NULL ELSE '{{"a": ' || i || ', "b": {{"c": "word ' || i % 97 || '"}}}}' END AS j,
+    CASE WHEN i % 100 = 7 THEN NULL ELSE strftime(TIMESTAMP '2015-01-01' + to_seconds(i * 7919 % 300000000),
+        '%Y-%m-%dT%H:%M:%S.000Z') END AS w,
     CASE WHEN i % 100 = 7 THEN NULL ELSE TIMESTAMP '2015-01-01' + to_seconds(i * 7919 % 300000000) END AS m,
     CASE WHEN i % 100 = 7 THEN NULL ELSE TIMESTAMPTZ '2015-01-01' + to_seconds(i * 7919 % 300000000) END AS z
     FROM range({rows}) r(i)"""
 TYPES = {
-    "n": "varchar", "s": "varchar", "t": "varchar", "u": "varchar", "j": "varchar", "i": "bigint", "d": "double",
-    "p": "decimal(12,2)", "q": "decimal(6,2)", "x": "date", "m": "timestamp", "z": "timestamp with time zone",
+    "n": "varchar", "s": "varchar", "t": "varchar", "u": "varchar", "j": "varchar", "w": "varchar", "i": "bigint",
+    "d": "double", "p": "decimal(12,2)", "q": "decimal(6,2)", "x": "date", "m": "timestamp",
+    "z": "timestamp with time zone",
 }  # fmt: skip
 Nearest = tuple[str, str]
 """In the words of DuckDB, and of Spark."""
@@ -119,6 +122,11 @@ CASES: dict[str, Nearest] = {
         "timestamp_micros(CAST(least(d, 1e10) * 1000000 AS BIGINT))",
     ),
     "from_unixtime(i, 'Europe/Berlin')": ("to_timestamp(i)", "timestamp_seconds(i)"),
+    "from_iso8601_timestamp(w)": ("CAST(w AS TIMESTAMPTZ)", "CAST(w AS TIMESTAMP)"),
+    "date_trunc('hour', from_iso8601_timestamp(w))": (
+        "date_trunc('hour', CAST(w AS TIMESTAMPTZ))",
+        "date_trunc('HOUR', CAST(w AS TIMESTAMP))",
+    ),
     "json_extract(j, '$.b')": ("json_extract(j, '$.b')", "get_json_object(j, '$.b')"),
     "json_size(j, '$.b')": ("len(json_keys(j, '$.b'))", "json_array_length(get_json_object(j, '$.b'))"),
     "CAST(json_extract(j, '$.a') AS bigint)": (

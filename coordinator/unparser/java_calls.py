@@ -53,7 +53,7 @@ def by_engine(call: RowExpression, argument: RowExpression, tried: bool) -> bool
     """Whether an argument of a program of the JVM may be a column that Spark computes; within TRY if it cannot fail."""
     if isinstance(argument, Constant | Lambda | Variable) or not in_jvm(call):
         return False
-    return (not tried or _unfailing(argument)) and typed(argument).base not in ("jsonpath", "unknown")
+    return (not tried or unfailing(argument)) and typed(argument).base not in ("jsonpath", "unknown")
 
 
 def _tried_in_jvm(thunk: RowExpression) -> bool:
@@ -64,16 +64,17 @@ def _inner_in_jvm(call: RowExpression) -> bool:
     """Whether a program within TRY has nothing in it that is neither a column nor computed there."""
     assert isinstance(call, Call)
     for argument in call.arguments:
-        plain = isinstance(argument, Variable | Constant) or typed(argument).base == "jsonpath" or _unfailing(argument)
+        plain = isinstance(argument, Variable | Constant) or typed(argument).base == "jsonpath" or unfailing(argument)
         if not plain and not (in_jvm(argument) and _inner_in_jvm(argument)):
             return False
     return True
 
 
-def _unfailing(node: RowExpression) -> bool:
+def unfailing(node: RowExpression) -> bool:
+    """Whether a text has a value whatever the columns are."""
     if isinstance(node, Variable | Constant):
         return True
-    return name_of(node) in _UNFAILING_TEXTS and isinstance(node, Call) and all(map(_unfailing, node.arguments))
+    return name_of(node) in _UNFAILING_TEXTS and isinstance(node, Call) and all(map(unfailing, node.arguments))
 
 
 def _text(node: Call, place: int) -> str:

@@ -127,9 +127,9 @@ def _date_diff(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
 
 def _months_between(step: int) -> Build:
     """Whole months, as Joda counts them: adding them to the earlier does not pass the later. The last day of a month completes it."""
-    months = "timestampdiff(MONTH, date_trunc('MONTH', {0}), date_trunc('MONTH', {1}))"
-    ahead = f"CAST(timestampadd(MONTH, CAST({months} AS INT), {{0}}) > {{1}} AS BIGINT)"
-    back = f"CAST(timestampadd(MONTH, CAST(-{months} AS INT), {{1}}) > {{0}} AS BIGINT)"
+    months = "((year({1}) - year({0})) * 12 + month({1}) - month({0}))"
+    ahead = f"CAST(timestampadd(MONTH, {months}, {{0}}) > {{1}} AS INT)"
+    back = f"CAST(timestampadd(MONTH, -{months}, {{1}}) > {{0}} AS INT)"
     return written(f"(({months} + CASE WHEN {{0}} <= {{1}} THEN -{ahead} ELSE {back} END) DIV {step})")
 
 

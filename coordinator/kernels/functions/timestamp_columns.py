@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from ..types import Type
 from .arrow_forms import arrow_type
+from .iso8601_columns import read_dates, read_timestamps
 from .zone_offsets import SECOND, Micros, zone_table
 from .zones import zone_of
 
@@ -57,7 +58,14 @@ class Numbers:
     null: Mask
 
 
-Column = Timestamps | Numbers
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts that become timestamps."""
+
+    texts: pa.Array
+
+
+Column = Timestamps | Numbers | Texts
 Columns = Sequence[pa.Array]
 Compute = Callable[[Columns], Column]
 Convert = Callable[[Any, tzinfo], Column]
@@ -92,8 +100,13 @@ class _Compiler:
             case ["column", int(index)]:
                 read = _READ.get(self._types[index].base)
                 return None if read is None else lambda columns: read(columns[index])
-            case ["cast", False, str(source), str(target), list(argument)]:
+            case ["try", list(argument)]:
+                # A column in which something fails is gone through row by row.
+                return self.compute(argument)
+            case ["cast", bool(), str(source), str(target), list(argument)]:
                 return self._over(argument, _CASTS.get((source, target)))
+            case ["call", ("from_iso8601_timestamp" | "from_iso8601_date") as name, _, _, [list(argument)]]:
+                return self._over(argument, _iso_timestamps if name == "from_iso8601_timestamp" else _iso_dates)
             case ["call", "date", _, [str(source)], [list(argument)]]:
                 return self._over(argument, _CASTS.get((source, "date")))
             case [
@@ -180,9 +193,14 @@ def _read_number(type_: pa.DataType) -> Callable[[pa.Array], Numbers]:
     return lambda column: Numbers(*_filled(column, type_))
 
 
+def _read_text(column: pa.Array) -> Texts:
+    return Texts(column if column.type == pa.string() else column.cast(pa.string()))
+
+
 _READ: Mapping[str, Callable[[pa.Array], Column]] = {
     "timestamp": _read_timestamp, "timestamp with time zone": _read_zoned, "date": _read_date,
-    "bigint": _read_number(pa.int64()), "integer": _read_number(pa.int64()), "double": _read_number(pa.float64()),
+    "varchar": _read_text, "bigint": _read_number(pa.int64()),
+    "integer": _read_number(pa.int64()), "double": _read_number(pa.float64()),
 }  # fmt: skip
 _TIMESTAMPS = ("date", "timestamp", "timestamp with time zone")
 
@@ -228,6 +246,22 @@ _CASTS: Mapping[tuple[str, str], Convert] = {
     ("timestamp", "date"): _days, ("date", "timestamp"): _midnights, ("bigint", "double"): _doubles,
     ("integer", "double"): _doubles,
 }  # fmt: skip
+
+
+def _iso_timestamps(column: Texts, zone: tzinfo) -> Timestamps:
+    found = read_timestamps(column.texts)
+    if found is None:
+        raise RowwiseError
+    micros, own = found
+    read = Timestamps(micros, column.texts.is_null().to_numpy(zero_copy_only=False), micros)
+    return _placed(read, zone) if own is None else _moved(read, own)
+
+
+def _iso_dates(column: Texts, _: tzinfo) -> Timestamps:
+    days = read_dates(column.texts)
+    if days is None:
+        raise RowwiseError
+    return _read_date(days)
 
 
 def _from_seconds(numbers: Numbers, zone: tzinfo, result: str) -> Timestamps:

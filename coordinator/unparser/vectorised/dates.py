@@ -189,14 +189,15 @@ def _parse(asked: Asked) -> Form | None:
     return Form(read, (matches(value, pattern), f"({read} IS NOT NULL)"))
 
 
-_ISO_IN_UTC = DAY + r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?Z"
+_ISO_IN_UTC = DAY + r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?(Z|[+-]00:00)"
 
 
 def _from_iso8601_timestamp(asked: Asked) -> Form | None:
-    """The form that most programs write."""
+    """The forms that most programs write."""
     value = asked.arguments[0]
     read = tried(value, "TIMESTAMP")
-    return Form(instant_of_utc(read), (matches(value, _ISO_IN_UTC), f"({read} IS NOT NULL)"))
+    whole = f"date_trunc('milliseconds', {read})"
+    return Form(instant_of_utc(whole), (matches(value, _ISO_IN_UTC), f"({read} IS NOT NULL)"))
 
 
 def _from_iso8601_date(asked: Asked) -> Form | None:
