@@ -16,6 +16,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "functions.md"
 _SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
 _SPECIAL |= {"localtimestamp", "now", "like_pattern"}
 _COLUMNS = {"at_timezone", "with_timezone", "checksum", "approx_percentile", "approx_distinct", "approx_set"}
+_COLUMNS |= {"from_iso8601_timestamp", "from_iso8601_date"}
 
 
 def function_reference() -> str:

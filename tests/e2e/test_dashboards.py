@@ -47,7 +47,7 @@ def table(service: Service) -> str:
         " '\"]}, \"ok\": ' || CAST(n % 4 > 0 AS varchar) || '}' AS payload,"
         " 'https://shop' || CAST(n % 3 AS varchar) || '.example.com:8443/p%20q/' || CAST(n AS varchar) || '?utm=x' ||"
         " CAST(n % 7 AS varchar) || '&n=' || CAST(n AS varchar) || '#top' AS url,"
-        " date_format(at, '%d/%b/%Y:%H:%i:%s') AS day"
+        " date_format(at, '%d/%b/%Y:%H:%i:%s') AS day, format_datetime(at, 'yyyy-MM-dd''T''HH:mm:ss.SSS') || 'Z' AS stamp"
         " FROM (SELECT n, TIMESTAMP '2024-01-01 00:00:00 UTC' + n * INTERVAL '61' MINUTE + n * INTERVAL '7.250' SECOND AS at"
         f" FROM UNNEST(sequence(0, {EVENTS - 1})) AS s(n))"
     )
@@ -82,6 +82,26 @@ def test_days_and_hours_of_a_zone(service: Service, table: str, events: list[dic
         assert Counter(dict(map(tuple, found))) == expected, part
     [[shown]] = ask(service, engine, f"SELECT min(date_trunc('day', at AT TIME ZONE 'America/New_York')) FROM {table}")
     assert shown in ("2023-12-31 00:00:00.000 America/New_York", "2023-12-31 05:00:00.000 UTC")
+
+
+@ENGINES
+def test_texts_of_iso_8601(service: Service, table: str, events: list[dict[str, Any]], engine: str) -> None:
+    there = [e["at"].astimezone(ZONE) for e in events]
+    read = "from_iso8601_timestamp(stamp)"
+    local = f"{read} AT TIME ZONE 'America/New_York'"
+    for part, expected in (
+        (f"date_format({local}, '%Y-%m-%d')", Counter(f"{t:%Y-%m-%d}" for t in there)),
+        (f"format_datetime({local}, 'HH:mm')", Counter(f"{t:%H:%M}" for t in there)),
+        (f"date({read})", Counter(f"{e['at']:%Y-%m-%d}" for e in events)),
+        (f"TRY(hour({read}))", Counter(e["at"].hour for e in events)),
+        (f"date_diff('hour', {read}, at + INTERVAL '90' MINUTE)", Counter({1: EVENTS})),
+        (f"date_diff('day', TIMESTAMP '2024-01-01 00:00:00 America/New_York', {local})",
+         Counter(int((t.replace(tzinfo=None) - datetime(2024, 1, 1)) / timedelta(days=1)) for t in there)),
+        (f"to_unixtime(date_trunc('month', date_add('month', 1, {local})))",
+         Counter(datetime(t.year + t.month // 12, t.month % 12 + 1, 1, tzinfo=ZONE).timestamp() for t in there)),
+    ):  # fmt: skip
+        found = ask(service, engine, f"SELECT {part} AS k, count(*) FROM {table} GROUP BY 1")
+        assert Counter(dict(map(tuple, found))) == expected, part
 
 
 @ENGINES

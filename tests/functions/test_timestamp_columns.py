@@ -44,6 +44,17 @@ def cast(source: str, target: str, of: Step) -> Step:
     return ["cast", False, source, target, of]
 
 
+def shown(name: str, pattern: str, of: Step) -> Step:
+    return ["call", name, "varchar", [TZ, "varchar(1)"], [of, ["constant", pattern, "varchar(1)"]]]
+
+
+def later(unit: str, count: int, type_: str, of: Step) -> Step:
+    constants: Step = [["constant", unit, "varchar(1)"], ["constant", count, "bigint"]]
+    return ["call", "date_add", type_, ["varchar(1)", "bigint", type_], [*constants, of]]
+
+
+MYSQL = ("%Y-%m-%d", "%Y-%m", "%H:%i:%s", "%Y%m%d", "at %d.%m.%Y, %S", "%Y-%m-%d %H", "nothing", "")
+JODA = ("yyyy-MM-dd HH:mm:ss.SSS", "yyyyMMdd", "HH 'o''clock'", "yyyy-MM-dd'T'HH:mm")
 COLUMN: Step = ["column", 0]
 
 
@@ -71,6 +82,12 @@ def cases(zone: str) -> list[tuple[str, str, Step]]:
         *((TZ, "bigint", part(name, TZ, there)) for name in PARTS),
         *(("timestamp", "bigint", part(name, "timestamp", COLUMN)) for name in PARTS),
         *(("date", "bigint", part(name, "date", COLUMN)) for name in dates),
+        (TZ, "varchar", cast(TZ, "varchar", there)), (TZ, "date", ["try", cast(TZ, "date", there)]),
+        *((TZ, "varchar", shown("date_format", p, there)) for p in MYSQL),
+        *((TZ, "varchar", shown("format_datetime", p, there)) for p in JODA),
+        *((TZ, TZ, later(unit, n, TZ, there)) for unit in UNITS for n in (1, -13)),
+        *(("timestamp", "timestamp", later(unit, 5, "timestamp", COLUMN)) for unit in UNITS),
+        *(("date", "date", later(unit, -1, "date", COLUMN)) for unit in UNITS[4:]),
         ("double", "timestamp", ["call", "from_unixtime", "timestamp", ["double"], [COLUMN]]),
         ("bigint", TZ, truncated("day", TZ, ["call", "from_unixtime", TZ, ["double", "varchar(1)"],
                                              [cast("bigint", "double", COLUMN), ["constant", zone, "varchar(1)"]]])),
@@ -139,3 +156,27 @@ def test_what_is_left_to_rows() -> None:
     assert there._whole is not None
     for value in (float("nan"), float("inf"), 1e300):
         assert there._whole([pa.array([value])]) is None
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_apart_as_row_by_row(zone: str) -> None:
+    """Of two columns, either of which is the earlier, each in a zone of its own."""
+    moments = near_changes(zone)
+    others = random.Random(zone).sample(moments, len(moments))
+    for type_, start in ((TZ, at(zone, COLUMN)), ("timestamp", COLUMN), ("date", COLUMN)):
+        end: Step = at("Asia/Tokyo", ["column", 1]) if type_ == TZ else ["column", 1]
+        for unit in UNITS[4:] if type_ == "date" else UNITS:
+            apart = [
+                "call",
+                "date_diff",
+                "bigint",
+                ["varchar(1)", type_, type_],
+                [["constant", unit, "varchar(1)"], start, end],
+            ]
+            source = {"zone": zone, "columns": [type_, type_], "result": "bigint", "expression": apart}
+            program, given = Program(json.dumps(source)), [column(type_, moments), column(type_, others)]
+            assert program._whole is not None
+            mine = program._whole(given)
+            assert mine is not None
+            program._whole = None
+            assert mine.to_pylist() == program.run(given, len(moments)).to_pylist(), (type_, unit)

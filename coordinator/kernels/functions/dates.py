@@ -27,7 +27,23 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 def add_months(value: Any, months: int) -> Any:
     """``value`` moved by months, to the last day of a month that is too short."""
     year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
-    return value.replace(year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1]))
+    moved = value.replace(year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1]))
+    return _in_zone_of(value, moved.replace(tzinfo=None)) if _has_zone(value) else moved
+
+
+def _has_zone(value: object) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
+
+
+def _in_zone_of(value: datetime, wall: datetime) -> datetime:
+    """A wall's clock in the zone of ``value``: by the same offset where it holds, as Joda does; gaps are jumped."""
+    same = _by_offset(value, wall)
+    return same if same.utcoffset() == value.utcoffset() else local(wall, value.tzinfo or UTC)
+
+
+def _by_offset(value: datetime, wall: datetime) -> datetime:
+    """A wall's clock by the offset of ``value``, whatever its zone's clocks showed then."""
+    return (wall - (value.utcoffset() or timedelta())).replace(tzinfo=UTC).astimezone(value.tzinfo)
 
 
 def _unit(text: str, value: object) -> str:
@@ -56,9 +72,11 @@ def _add(unit: str, count: int, value: Any) -> object:
         return add_months(value, count * _MONTHS[unit])
     if isinstance(value, time):
         return (datetime.combine(date(2000, 1, 1), value) + count * _STEPS[unit]).timetz()
-    if isinstance(value, datetime) and value.tzinfo is not None and unit not in ("day", "week"):
-        return (value.astimezone(UTC) + count * _STEPS[unit]).astimezone(value.tzinfo)
-    return value + count * _STEPS[unit]
+    if not _has_zone(value):
+        return value + count * _STEPS[unit]
+    if unit in ("day", "week"):
+        return _in_zone_of(value, value.replace(tzinfo=None) + count * _STEPS[unit])
+    return (value.astimezone(UTC) + count * _STEPS[unit]).astimezone(value.tzinfo)
 
 
 def _diff(unit: str, start: object, end: Any) -> int:
@@ -69,16 +87,13 @@ def _diff(unit: str, start: object, end: Any) -> int:
     if isinstance(start, time):
         start, end = datetime.combine(date(2000, 1, 1), start), datetime.combine(date(2000, 1, 1), end)
     if isinstance(start, datetime) and start.tzinfo is not None:
-        end = end.astimezone(start.tzinfo)
-    if unit in _STEPS:
-        if isinstance(start, datetime) and start.tzinfo is not None and unit not in ("day", "week"):
-            start, end = start.astimezone(UTC), end.astimezone(UTC)
-        elif isinstance(start, datetime) and start.tzinfo is not None:
-            start, end = start.replace(tzinfo=None), end.replace(tzinfo=None)
-        gap = end - start
-        sign = -1 if gap < timedelta() else 1
-        return int(sign * (abs(gap) // _STEPS[unit]))
-    return _whole(start, end, _MONTHS[unit])
+        zone = UTC if unit in _STEPS and unit not in ("day", "week") else start.tzinfo
+        start, end = (each.astimezone(zone).replace(tzinfo=None) for each in (start, end))
+    if unit in _MONTHS:
+        return _whole(start, end, _MONTHS[unit])
+    gap = end - start
+    sign = -1 if gap < timedelta() else 1
+    return int(sign * (abs(gap) // _STEPS[unit]))
 
 
 def _whole(start: Any, end: Any, step: int) -> int:
@@ -106,7 +121,8 @@ def _trunc(unit: str, value: Any) -> object:
             "hour": {"minute": 0, "second": 0, "microsecond": 0}, "minute": {"second": 0, "microsecond": 0},
             "second": {"microsecond": 0}, "millisecond": {"microsecond": value.microsecond // 1000 * 1000},
         }[unit]  # fmt: skip
-        return value.replace(**cut)  # type: ignore[arg-type]
+        floor = value.replace(tzinfo=None, **cut)
+        return _by_offset(value, floor) if _has_zone(value) else floor
     match unit:
         case "week":
             day -= timedelta(days=day.weekday())
@@ -116,7 +132,10 @@ def _trunc(unit: str, value: Any) -> object:
             day = day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
         case "year":
             day = day.replace(month=1, day=1)
-    return datetime.combine(day, time(), value.tzinfo) if isinstance(value, datetime) else day
+    if not isinstance(value, datetime):
+        return day
+    midnight = datetime.combine(day, time())
+    return _in_zone_of(value, midnight) if _has_zone(value) else midnight
 
 
 def _last_day(value: Any) -> date:

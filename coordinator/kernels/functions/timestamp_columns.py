@@ -7,65 +7,35 @@ of the years 1 to 9999, or with what is no argument, is left to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from dataclasses import replace
+from datetime import tzinfo
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..types import Type
 from .arrow_forms import arrow_type
-from .iso8601_columns import read_dates, read_timestamps
-from .zone_offsets import SECOND, Micros, zone_table
-from .zones import zone_of
-
-_DAY = 86_400 * SECOND
-_FIRST, _END = (
-    np.datetime64(day, "us").astype(np.int64).item() for day in ("0001-01-01", "9999-12-31T23:59:59.999999")
+from .column_values import (
+    READERS,
+    WRITERS,
+    Column,
+    Numbers,
+    RowwiseError,
+    Texts,
+    Timestamps,
+    checked,
+    read_date,
 )
+from .iso8601_columns import read_dates, read_timestamps
+from .shown_columns import WHOLE, Piece, joda_pieces, mysql_pieces, shown_walls
+from .timestamp_steps import DAY, MONTHS, STEPS, add_months, first_of, month_number, whole_months, whole_steps
+from .zone_offsets import SECOND, Micros, zone_table
+from .zones import zone_name, zone_of
+
 _MOST_SECONDS = 1e12
 """More than there are in the years."""
-Mask = npt.NDArray[np.bool_]
-Values = npt.NDArray[Any]
-
-
-class RowwiseError(Exception):
-    """A column that has to be gone through row by row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timestamps:
-    """Microseconds of the wall's clock, where they are not NULL, and of UTC where the type has a zone.
-
-    Dates are their midnights.
-    """
-
-    walls: Micros
-    null: Mask
-    instants: Micros
-    zone: tzinfo | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """Values of another type."""
-
-    values: Values
-    null: Mask
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Texts that become timestamps."""
-
-    texts: pa.Array
-
-
-Column = Timestamps | Numbers | Texts
 Columns = Sequence[pa.Array]
 Compute = Callable[[Columns], Column]
 Convert = Callable[[Any, tzinfo], Column]
@@ -78,9 +48,9 @@ def column_program(
     if expression[0] == "column":
         return None
     compute = _Compiler(types, zone).compute(expression)
-    if compute is None or result.base not in _WRITTEN:
+    if compute is None or result.base not in WRITERS:
         return None
-    write, type_ = _WRITTEN[result.base], arrow_type(result)
+    write, type_ = WRITERS[result.base], arrow_type(result)
 
     def run(columns: Columns) -> pa.Array | None:
         try:
@@ -98,34 +68,50 @@ class _Compiler:
     def compute(self, node: list[object]) -> Compute | None:
         match node:
             case ["column", int(index)]:
-                read = _READ.get(self._types[index].base)
+                read = READERS.get(self._types[index].base)
                 return None if read is None else lambda columns: read(columns[index])
             case ["try", list(argument)]:
                 # A column in which something fails is gone through row by row.
                 return self.compute(argument)
             case ["cast", bool(), str(source), str(target), list(argument)]:
                 return self._over(argument, _CASTS.get((source, target)))
-            case ["call", ("from_iso8601_timestamp" | "from_iso8601_date") as name, _, _, [list(argument)]]:
+            case ["call", str(name), str(result), list(types), list(arguments)]:
+                return self._read_or_moved(name, result, arguments) or self._of_timestamps(name, types, arguments)
+        return None
+
+    def _read_or_moved(self, name: str, result: str, arguments: list[list[object]]) -> Compute | None:
+        match name, arguments:
+            case (("from_iso8601_timestamp" | "from_iso8601_date"), [argument]):
                 return self._over(argument, _iso_timestamps if name == "from_iso8601_timestamp" else _iso_dates)
-            case ["call", "date", _, [str(source)], [list(argument)]]:
-                return self._over(argument, _CASTS.get((source, "date")))
-            case [
-                "call",
-                ("at_timezone" | "with_timezone") as name,
-                _,
-                _,
-                [list(argument), ["constant", str(zone), _]],
-            ]:
+            case (("at_timezone" | "with_timezone"), [argument, ["constant", str(zone), _]]):
                 return self._zoned(argument, zone, _moved if name == "at_timezone" else _placed)
-            case ["call", "from_unixtime", str(result), _, [list(argument), *zones]]:
+            case "from_unixtime", [argument, *zones]:
                 return self._of_seconds(result, argument, zones)
-            case ["call", "to_unixtime", _, ["timestamp with time zone"], [list(argument)]]:
+        return None
+
+    def _of_timestamps(self, name: str, types: list[object], arguments: list[list[object]]) -> Compute | None:
+        type_ = str(types[-1]) if types else ""
+        match name, arguments:
+            case "date", [argument]:
+                return self._over(argument, _CASTS.get((type_, "date")))
+            case (("date_format" | "format_datetime"), [argument, ["constant", str(pattern), _]]) if types[0] == _ZONED:
+                pieces = (mysql_pieces if name == "date_format" else joda_pieces)(pattern)
+                return (
+                    None if pieces is None else self._over(argument, lambda timestamps, _: _shown(timestamps, pieces))
+                )
+            case "to_unixtime", [argument] if type_ != "timestamp":
                 return self._over(argument, lambda timestamps, _: _unixtime(timestamps))
-            case ["call", "to_unixtime", _, ["timestamp"], [list(argument)]]:
+            case "to_unixtime", [argument]:
                 return self._over(argument, lambda timestamps, zone: _unixtime(_placed(timestamps, zone)))
-            case ["call", "date_trunc", str(type_), _, [["constant", str(unit), _], list(argument)]]:
+            case _ if type_ not in _TIMESTAMPS:
+                return None
+            case "date_diff", [["constant", str(unit), _], start, end] if types[1] == type_:
+                return self._apart(unit.lower(), start, end)
+            case "date_add", [["constant", str(unit), _], ["constant", int(count), _], argument]:
+                return self._later(unit.lower(), count, type_, argument)
+            case "date_trunc", [["constant", str(unit), _], argument]:
                 return self._truncated(unit.lower(), type_, argument)
-            case ["call", str(name), _, [str(source)], [list(argument)]] if name in _PARTS and source in _TIMESTAMPS:
+            case _, [argument] if name in _PARTS:
                 part = _PARTS[name]
                 return self._over(argument, lambda timestamps, _: Numbers(part(timestamps.walls), timestamps.null))
         return None
@@ -143,7 +129,7 @@ class _Compiler:
             return None
         return self._over(argument, lambda timestamps, _: step(timestamps, zone))
 
-    def _of_seconds(self, result: str, argument: list[object], zones: list[object]) -> Compute | None:
+    def _of_seconds(self, result: str, argument: list[object], zones: Sequence[list[object]]) -> Compute | None:
         match zones:
             case []:
                 return self._over(argument, lambda numbers, zone: _from_seconds(numbers, zone, result))
@@ -151,71 +137,54 @@ class _Compiler:
                 return self._zoned(argument, name, lambda numbers, zone: _from_seconds(numbers, zone, result))
         return None
 
+    def _apart(self, unit: str, start: list[object], end: list[object]) -> Compute | None:
+        first, second = self.compute(start), self.compute(end)
+        if first is None or second is None or unit not in (*STEPS, *MONTHS):
+            return None
+        return lambda columns: _between(first(columns), second(columns), unit)
+
+    def _later(self, unit: str, count: int, type_: str, argument: list[object]) -> Compute | None:
+        small = type_ == "date" and unit in _OF_CLOCKS
+        if unit not in (*STEPS, *MONTHS) or type_ not in _TIMESTAMPS or small or abs(count) > _MOST_STEPS:
+            return None
+        return self._over(argument, lambda timestamps, _: _added(timestamps, unit, count))
+
     def _truncated(self, unit: str, type_: str, argument: list[object]) -> Compute | None:
-        small = type_ == "date" and unit in ("millisecond", "second", "minute", "hour")
+        small = type_ == "date" and unit in _OF_CLOCKS
         if unit not in _TRUNCATED or type_ not in _TIMESTAMPS or small:
             return None
         cut = _TRUNCATED[unit]
-        later = unit in ("millisecond", "second", "minute", "hour")
-        return self._over(argument, lambda timestamps, _: _retold(timestamps, cut(timestamps.walls), same_clock=later))
+        later = unit in _OF_CLOCKS
+        return self._over(argument, lambda timestamps, _: _set(timestamps, cut(timestamps.walls), by_offset=later))
 
 
-def _checked(micros: Micros, null: Mask) -> Micros:
-    if ((micros < _FIRST) | (micros > _END))[~null].any():
-        raise RowwiseError
-    return micros
-
-
-def _filled(column: pa.Array, type_: pa.DataType) -> tuple[Values, Mask]:
-    null = column.is_null().to_numpy(zero_copy_only=False)
-    values = column.cast(type_) if column.type != type_ else column
-    if type_ in (pa.timestamp("us"), pa.date32()):
-        values = values.cast(pa.int64() if type_ == pa.timestamp("us") else pa.int32())
-    return pc.fill_null(values, 0).to_numpy(zero_copy_only=False), null
-
-
-def _read_timestamp(column: pa.Array) -> Timestamps:
-    walls, null = _filled(column, pa.timestamp("us"))
-    return Timestamps(_checked(walls, null), null, walls)
-
-
-def _read_zoned(column: pa.Array) -> Timestamps:
-    return replace(_read_timestamp(column), zone=UTC)
-
-
-def _read_date(column: pa.Array) -> Timestamps:
-    days, null = _filled(column, pa.date32())
-    walls = days.astype(np.int64) * _DAY
-    return Timestamps(_checked(walls, null), null, walls)
-
-
-def _read_number(type_: pa.DataType) -> Callable[[pa.Array], Numbers]:
-    return lambda column: Numbers(*_filled(column, type_))
-
-
-def _read_text(column: pa.Array) -> Texts:
-    return Texts(column if column.type == pa.string() else column.cast(pa.string()))
-
-
-_READ: Mapping[str, Callable[[pa.Array], Column]] = {
-    "timestamp": _read_timestamp, "timestamp with time zone": _read_zoned, "date": _read_date,
-    "varchar": _read_text, "bigint": _read_number(pa.int64()),
-    "integer": _read_number(pa.int64()), "double": _read_number(pa.float64()),
-}  # fmt: skip
-_TIMESTAMPS = ("date", "timestamp", "timestamp with time zone")
+_ZONED = "timestamp with time zone"
+_OF_CLOCKS = ("millisecond", "second", "minute", "hour")
+_MOST_STEPS = 10**8
+"""Of months and weeks; more lead out of the years, and further ones out of what numbers hold."""
+_TIMESTAMPS = ("date", "timestamp", _ZONED)
 
 
 def _moved(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
     """The same instants in another zone."""
     walls = timestamps.instants + zone_table(zone).offsets(timestamps.instants)
-    return Timestamps(_checked(walls, timestamps.null), timestamps.null, timestamps.instants, zone)
+    return Timestamps(checked(walls, timestamps.null), timestamps.null, timestamps.instants, zone)
 
 
 def _placed(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
     """Wall's clocks in a zone; what its clocks leave out is later."""
     first = np.zeros(len(timestamps.walls), bool)
     instants = timestamps.walls - zone_table(zone).wall_offsets(timestamps.walls, first)
-    return _moved(replace(timestamps, instants=_checked(instants, timestamps.null)), zone)
+    return _moved(replace(timestamps, instants=checked(instants, timestamps.null)), zone)
+
+
+def _shown(timestamps: Timestamps, pieces: tuple[Piece, ...]) -> Texts:
+    return Texts(shown_walls(timestamps.walls, timestamps.null, pieces))
+
+
+def _shown_with_zone(timestamps: Timestamps, _: tzinfo) -> Texts:
+    assert timestamps.zone is not None
+    return _shown(timestamps, (WHOLE, f" {zone_name(timestamps.zone)}"))
 
 
 def _walled(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
@@ -225,7 +194,7 @@ def _walled(timestamps: Timestamps, zone: tzinfo) -> Timestamps:
 
 
 def _days(timestamps: Timestamps, _: tzinfo) -> Timestamps:
-    walls = timestamps.walls // _DAY * _DAY
+    walls = timestamps.walls // DAY * DAY
     return Timestamps(walls, timestamps.null, walls)
 
 
@@ -241,8 +210,9 @@ def _doubles(numbers: Numbers, _: tzinfo) -> Numbers:
 
 
 _CASTS: Mapping[tuple[str, str], Convert] = {
-    ("timestamp", "timestamp with time zone"): _placed, ("date", "timestamp with time zone"): _placed,
-    ("timestamp with time zone", "timestamp"): _walled, ("timestamp with time zone", "date"): _days,
+    ("timestamp", _ZONED): _placed, ("date", _ZONED): _placed,
+    (_ZONED, "varchar"): _shown_with_zone,
+    (_ZONED, "timestamp"): _walled, (_ZONED, "date"): _days,
     ("timestamp", "date"): _days, ("date", "timestamp"): _midnights, ("bigint", "double"): _doubles,
     ("integer", "double"): _doubles,
 }  # fmt: skip
@@ -261,7 +231,7 @@ def _iso_dates(column: Texts, _: tzinfo) -> Timestamps:
     days = read_dates(column.texts)
     if days is None:
         raise RowwiseError
-    return _read_date(days)
+    return read_date(days)
 
 
 def _from_seconds(numbers: Numbers, zone: tzinfo, result: str) -> Timestamps:
@@ -275,7 +245,7 @@ def _from_seconds(numbers: Numbers, zone: tzinfo, result: str) -> Timestamps:
     for place in np.flatnonzero(unsure):
         whole[place] = int((Decimal(float(seconds[place])) * 1000).to_integral_value("ROUND_HALF_UP"))
     instants = whole.astype(np.int64) * 1000
-    timestamps = _moved(Timestamps(instants, numbers.null, _checked(instants, numbers.null)), zone)
+    timestamps = _moved(Timestamps(instants, numbers.null, checked(instants, numbers.null)), zone)
     return (
         timestamps
         if result == "timestamp with time zone"
@@ -287,15 +257,43 @@ def _unixtime(timestamps: Timestamps) -> Numbers:
     return Numbers(timestamps.instants // 1000 / 1000, timestamps.null)
 
 
-def _retold(timestamps: Timestamps, walls: Micros, *, same_clock: bool) -> Timestamps:
-    """Timestamps whose clocks were put back to ``walls``; to the same of two equal times where it is not by days."""
+def _set(timestamps: Timestamps, walls: Micros, *, by_offset: bool) -> Timestamps:
+    """With other clocks: by the offset that each has, or by that alone where it holds then too, as Joda does."""
+    checked(walls, timestamps.null)
     if timestamps.zone is None:
         return Timestamps(walls, timestamps.null, walls)
-    table, second = zone_table(timestamps.zone), np.zeros(len(walls), bool)
-    if same_clock:
-        second = timestamps.walls - timestamps.instants != table.wall_offsets(timestamps.walls, second)
-    instants = walls - table.wall_offsets(walls, second)
-    return Timestamps(walls, timestamps.null, _checked(instants, timestamps.null), timestamps.zone)
+    offsets = timestamps.walls - timestamps.instants
+    instants = walls - offsets
+    if not by_offset:
+        table = zone_table(timestamps.zone)
+        # Of two equal times the first, and gaps are jumped over.
+        others = walls - table.wall_offsets(walls, np.zeros(len(walls), bool))
+        instants = np.where(table.offsets(instants) == offsets, instants, others)
+    moved = replace(timestamps, instants=checked(instants, timestamps.null))
+    return _moved(moved, timestamps.zone)
+
+
+def _between(start: Column, end: Column, unit: str) -> Numbers:
+    """Days and more by the clock of the first one's zone."""
+    assert isinstance(start, Timestamps)
+    assert isinstance(end, Timestamps)
+    null = start.null | end.null
+    if start.zone is not None:
+        end = _moved(end, start.zone)
+    if unit in MONTHS:
+        return Numbers(whole_months(start.walls, end.walls, MONTHS[unit]), null)
+    if unit in _OF_CLOCKS:
+        return Numbers(whole_steps(start.instants, end.instants, STEPS[unit]), null)
+    return Numbers(whole_steps(start.walls, end.walls, STEPS[unit]), null)
+
+
+def _added(timestamps: Timestamps, unit: str, count: int) -> Timestamps:
+    if timestamps.zone is not None and unit in _OF_CLOCKS:
+        instants = checked(timestamps.instants + count * STEPS[unit], timestamps.null)
+        return _moved(replace(timestamps, instants=instants), timestamps.zone)
+    by_months = unit in MONTHS
+    walls = add_months(timestamps.walls, count * MONTHS[unit]) if by_months else timestamps.walls + count * STEPS[unit]
+    return _set(timestamps, walls, by_offset=False)
 
 
 def _by(step: int) -> Callable[[Micros], Micros]:
@@ -303,81 +301,46 @@ def _by(step: int) -> Callable[[Micros], Micros]:
 
 
 def _months(walls: Micros, months: int) -> Micros:
-    # Counted from January of 1970.
-    found: Micros = walls.view("datetime64[us]").astype("datetime64[M]").astype(np.int64)
-    first: Micros = (found // months * months).astype("datetime64[M]").astype("datetime64[us]").astype(np.int64)
-    return first
+    return first_of(month_number(walls) // months * months)
 
 
 _TRUNCATED: Mapping[str, Callable[[Micros], Micros]] = {
     "millisecond": _by(1000), "second": _by(SECOND), "minute": _by(60 * SECOND), "hour": _by(3600 * SECOND),
-    "day": _by(_DAY), "week": lambda walls: (walls // _DAY - _weekday(walls) + 1) * _DAY,
+    "day": _by(DAY), "week": lambda walls: (walls // DAY - _weekday(walls) + 1) * DAY,
     "month": lambda walls: _months(walls, 1), "quarter": lambda walls: _months(walls, 3),
     "year": lambda walls: _months(walls, 12),
 }  # fmt: skip
 
 
 def _weekday(walls: Micros) -> Micros:
-    return (walls // _DAY + 3) % 7 + 1
-
-
-def _month_number(walls: Micros) -> Micros:
-    found: Micros = walls.view("datetime64[us]").astype("datetime64[M]").astype(np.int64)
-    return found
+    return (walls // DAY + 3) % 7 + 1
 
 
 def _day_of_month(walls: Micros) -> Micros:
-    return (walls // _DAY) - _months(walls, 1) // _DAY + 1
+    return (walls // DAY) - _months(walls, 1) // DAY + 1
 
 
 def _day_of_year(walls: Micros) -> Micros:
-    return (walls // _DAY) - _months(walls, 12) // _DAY + 1
+    return (walls // DAY) - _months(walls, 12) // DAY + 1
 
 
 def _thursday(walls: Micros) -> Micros:
     """Of the same week, which is in the week's year."""
-    return (walls // _DAY - _weekday(walls) + 4) * _DAY
+    return (walls // DAY - _weekday(walls) + 4) * DAY
 
 
 def _clock(step: int, cycle: int) -> Callable[[Micros], Micros]:
     return lambda walls: walls // step % cycle
 
 
-_YEAR: Callable[[Micros], Micros] = lambda walls: _month_number(walls) // 12 + 1970  # noqa: E731
+_YEAR: Callable[[Micros], Micros] = lambda walls: month_number(walls) // 12 + 1970  # noqa: E731
 _WEEK: Callable[[Micros], Micros] = lambda walls: (_day_of_year(_thursday(walls)) - 1) // 7 + 1  # noqa: E731
 _YEAR_OF_WEEK: Callable[[Micros], Micros] = lambda walls: _YEAR(_thursday(walls))  # noqa: E731
 _PARTS: Mapping[str, Callable[[Micros], Micros]] = {
-    "year": _YEAR, "quarter": lambda walls: _month_number(walls) % 12 // 3 + 1,
-    "month": lambda walls: _month_number(walls) % 12 + 1, "day": _day_of_month, "day_of_month": _day_of_month,
+    "year": _YEAR, "quarter": lambda walls: month_number(walls) % 12 // 3 + 1,
+    "month": lambda walls: month_number(walls) % 12 + 1, "day": _day_of_month, "day_of_month": _day_of_month,
     "day_of_week": _weekday, "dow": _weekday, "day_of_year": _day_of_year, "doy": _day_of_year,
     "week": _WEEK, "week_of_year": _WEEK, "year_of_week": _YEAR_OF_WEEK, "yow": _YEAR_OF_WEEK,
     "hour": _clock(3600 * SECOND, 24), "minute": _clock(60 * SECOND, 60), "second": _clock(SECOND, 60),
     "millisecond": _clock(1000, 1000),
-}  # fmt: skip
-
-
-def _written(values: Values, null: Mask, type_: pa.DataType) -> pa.Array:
-    return pa.array(values, mask=null).cast(type_)
-
-
-def _write_timestamps(column: Column, type_: pa.DataType) -> pa.Array:
-    assert isinstance(column, Timestamps)
-    zoned = pa.types.is_timestamp(type_) and type_.tz is not None
-    return _written(column.instants if zoned else column.walls, column.null, type_)
-
-
-def _write_days(column: Column, type_: pa.DataType) -> pa.Array:
-    assert isinstance(column, Timestamps)
-    days = pa.array((column.walls // _DAY).astype(np.int32), mask=column.null)
-    return days.cast(type_)
-
-
-def _write_numbers(column: Column, type_: pa.DataType) -> pa.Array:
-    assert isinstance(column, Numbers)
-    return _written(column.values, column.null, type_)
-
-
-_WRITTEN: Mapping[str, Callable[[Column, pa.DataType], pa.Array]] = {
-    "timestamp": _write_timestamps, "timestamp with time zone": _write_timestamps, "date": _write_days,
-    "bigint": _write_numbers, "double": _write_numbers,
 }  # fmt: skip
