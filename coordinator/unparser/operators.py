@@ -73,7 +73,9 @@ def _double_division(operator: str, a: exp.Expr, b: exp.Expr, result: Type, dial
         ],
         infinities[1],
     )
-    return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
+    quotient = binary(exp.Div, a.copy(), b.copy())
+    # Spark divides reals as doubles.
+    return case([(zero, signs)], cast(quotient, result, dialect) if result.base == "real" else quotient)
 
 
 def _with_interval(operator: str, types: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:

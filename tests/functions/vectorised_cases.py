@@ -195,6 +195,7 @@ TEXTS = (
     "upper(trim(t))", "lower(substr(u, 1, 5))", "coalesce(try_cast(t AS double), 0e0)", "length(replace(u, ',', ''))",
 )  # fmt: skip
 MATHS = (
+    "CAST(r / REAL '0.7' AS double)", "CAST(r * r / 3 AS double)", "(r / 3.0) + d", "round(r / 0.7, 3)",
     "abs(d)", "abs(p)", "abs(i)", "floor(d)", "ceil(d)", "floor(p)", "ceiling(q)", "round(d)", "round(d, 2)",
     "round(d, 6)",
     "round(r, 1)", "round(p)", "round(p, 1)", "round(w, 2)", "round(i)", "sign(d)", "sign(i)", "mod(i, 7)", "mod(i, j)",
