@@ -28,6 +28,18 @@ def may_take_for_ever(pattern: str) -> bool:
         return False
 
 
+def may_be_empty(pattern: str) -> bool:
+    """Whether it may match nothing, which Java finds within characters beyond U+FFFF too.
+
+    >>> may_be_empty("a*"), may_be_empty("a+"), may_be_empty("$")
+    (True, False, True)
+    """
+    try:
+        return not pattern_of(pattern).is_never_empty
+    except KernelError:
+        return True
+
+
 class SteadyLike(NamedTuple):
     """A LIKE of several %: a text that it fits holds all ``pieces``, and fits Java's ``pattern``."""
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from coordinator.unparser.dates import SPARK_DATES
-from coordinator.unparser.patterns_on_spark import has_group, may_take_for_ever, with_all_letters
+from coordinator.unparser.patterns_on_spark import has_group, may_be_empty, may_take_for_ever, with_all_letters
 from coordinator.unparser.trees import binary, call, case, cast, is_null, number, text
 from shared.plan.types import parse_type
 
@@ -181,13 +181,15 @@ def _regexp_like(value: exp.Expr, pattern: exp.Expr) -> exp.Expr:
 
 
 def _regexp_extract_all(value: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    if may_be_empty(literal_of(pattern)):
+        raise TypeError("nothing stands between the halves of a character, too")
     return call("regexp_extract_all", value, _pattern(pattern), number(0))
 
 
 def _regexp_replace(value: exp.Expr, pattern: exp.Expr, new: exp.Expr | None = None) -> exp.Expr:
     if isinstance(new, exp.Lambda):
         raise TypeError("a lambda")
-    if not literal_of(pattern):
+    if may_be_empty(literal_of(pattern)) and new is not None and literal_of(new):
         raise TypeError("nothing stands between the halves of a character, too")
     return call("regexp_replace", value, _pattern(pattern), new if new is not None else text(""))
 

@@ -53,6 +53,11 @@ def later(unit: str, count: int, type_: str, of: Step) -> Step:
     return ["call", "date_add", type_, ["varchar(1)", "bigint", type_], [*constants, of]]
 
 
+def moved(sign: str, amount: int, kind: str, of: Step) -> Step:
+    return ["call", f"$operator${sign}", TZ, [TZ, kind], [of, ["constant", amount, kind]]]
+
+
+INTERVALS = ((1, "interval year to month"), (-25, "interval year to month"), (90_060_007, "interval day to second"))
 MYSQL = ("%Y-%m-%d", "%Y-%m", "%H:%i:%s", "%Y%m%d", "at %d.%m.%Y, %S", "%Y-%m-%d %H", "nothing", "")
 JODA = ("yyyy-MM-dd HH:mm:ss.SSS", "yyyyMMdd", "HH 'o''clock'", "yyyy-MM-dd'T'HH:mm")
 COLUMN: Step = ["column", 0]
@@ -88,6 +93,7 @@ def cases(zone: str) -> list[tuple[str, str, Step]]:
         *((TZ, TZ, later(unit, n, TZ, there)) for unit in UNITS for n in (1, -13)),
         *(("timestamp", "timestamp", later(unit, 5, "timestamp", COLUMN)) for unit in UNITS),
         *(("date", "date", later(unit, -1, "date", COLUMN)) for unit in UNITS[4:]),
+        *((TZ, TZ, moved(sign, n, kind, there)) for sign in ("add", "subtract") for n, kind in INTERVALS),
         ("double", "timestamp", ["call", "from_unixtime", "timestamp", ["double"], [COLUMN]]),
         ("bigint", TZ, truncated("day", TZ, ["call", "from_unixtime", TZ, ["double", "varchar(1)"],
                                              [cast("bigint", "double", COLUMN), ["constant", zone, "varchar(1)"]]])),

@@ -30,8 +30,8 @@ from tests.functions.vectorised_cases import EXPRESSIONS, TYPES, table
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 _ROWS = table(600)
 _AT_ONCE = 48
-_RULES = "spark.sql.optimizer.excludedRules"
-_NO_ROWS_NOW = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+_RULES = "SET spark.sql.optimizer.excludedRules="
+SPARK_RULES = f"{_RULES}org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
 """Spark would compute rows of a statement's own while it plans, another way."""
 _DIGITS = "digits of other scripts are none for Spark's casts to whole numbers"
 _SHORTEST = "Java 17 does not print the shortest digits, nor does a Presto on it"
@@ -81,9 +81,9 @@ def _plain(value: Any) -> Any:
     return sorted(value.items()) if isinstance(value, dict) else value
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, float) and isinstance(b, float):
         return (a != a and b != b) or math.isclose(a, b, rel_tol=1e-15)
     return bool(_plain(a) == _plain(b))
@@ -106,15 +106,15 @@ def columns(engine: SparkEngine) -> Iterator[Callable[[Sequence[str], str], list
         )
 
     names = [*TYPES, "row_number"]
-    run(f"SET {_RULES}={_NO_ROWS_NOW}")
+    run(SPARK_RULES)
     yield asked
-    run(f"SET {_RULES}=")
+    run(_RULES)
 
 
 def _check(text: str, found: Sequence[Any], wanted: Sequence[Any], kept: Sequence[int]) -> list[str]:
     read = _ROWS.select([name for name in _ROWS.column_names if re.search(rf"\b{name}\b", text)])
     pairs = zip(kept, found, wanted, strict=True)
-    wrong = [(read.slice(n, 1).to_pylist(), ours, cell) for n, ours, cell in pairs if not _same(ours, cell)]
+    wrong = [(read.slice(n, 1).to_pylist(), ours, cell) for n, ours, cell in pairs if not same(ours, cell)]
     return [f"{text}: {len(wrong)}, {wrong[:3]}"] if wrong else []
 
 

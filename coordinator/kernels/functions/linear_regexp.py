@@ -41,6 +41,11 @@ class BoundedPattern:
         """Whether who goes back over what was tried may take for ever, even over a short text."""
         return self._shape.cost.degree > _STEEP or self._shape.cost.ways > _STEPS
 
+    @property
+    def is_never_empty(self) -> bool:
+        """Whether every match has a character."""
+        return self._shape.never_empty
+
     def search(self, text: str) -> Any:
         """The first match, or None."""
         if self._is_quick(len(text)):

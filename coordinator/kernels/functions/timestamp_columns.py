@@ -103,6 +103,10 @@ class _Compiler:
                 return self._over(argument, lambda timestamps, _: _unixtime(timestamps))
             case "to_unixtime", [argument]:
                 return self._over(argument, lambda timestamps, zone: _unixtime(_placed(timestamps, zone)))
+            case (("$operator$add" | "$operator$subtract"), [argument, ["constant", int(amount), str(interval)]]):
+                by = _STEP_OF_INTERVALS.get(interval) if types[0] in (_ZONED, "timestamp") else None
+                signed = amount if name == "$operator$add" else -amount
+                return None if by is None else self._later(by, signed, str(types[0]), argument)
             case _ if type_ not in _TIMESTAMPS:
                 return None
             case "date_diff", [["constant", str(unit), _], start, end] if types[1] == type_:
@@ -145,7 +149,9 @@ class _Compiler:
 
     def _later(self, unit: str, count: int, type_: str, argument: list[object]) -> Compute | None:
         small = type_ == "date" and unit in _OF_CLOCKS
-        if unit not in (*STEPS, *MONTHS) or type_ not in _TIMESTAMPS or small or abs(count) > _MOST_STEPS:
+        if unit not in (*STEPS, *MONTHS) or type_ not in _TIMESTAMPS or small:
+            return None
+        if abs(count) > _ALL_YEARS // STEPS.get(unit, 31 * DAY):
             return None
         return self._over(argument, lambda timestamps, _: _added(timestamps, unit, count))
 
@@ -160,8 +166,9 @@ class _Compiler:
 
 _ZONED = "timestamp with time zone"
 _OF_CLOCKS = ("millisecond", "second", "minute", "hour")
-_MOST_STEPS = 10**8
-"""Of months and weeks; more lead out of the years, and further ones out of what numbers hold."""
+_STEP_OF_INTERVALS = {"interval year to month": "month", "interval day to second": "millisecond"}
+_ALL_YEARS = 10_000 * 366 * DAY
+"""Steps of more lead out of the years, and further ones out of what numbers hold."""
 _TIMESTAMPS = ("date", "timestamp", _ZONED)
 
 
