@@ -115,7 +115,7 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
 _BY_KERNELS = {
     "cardinality": ("hyperloglog", "p4hyperloglog", "khyperloglog", "setdigest", "sfmsketch"),
     **dict.fromkeys(("reverse", "lpad", "rpad", "substr"), ("varbinary",)), "truncate": ("decimal", "real"),
-    "sign": ("decimal",), "abs": ("tinyint", "smallint"), "round": ("tinyint", "smallint", "integer", "bigint"),
+    "sign": ("decimal",), "abs": ("tinyint", "smallint"),
 }  # fmt: skip
 """Overloads, by the type of the first argument, that engines lack."""
 

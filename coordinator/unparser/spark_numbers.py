@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from coordinator.expressions.builders import typed, value_of
+from coordinator.expressions.types import INTEGERS
 from coordinator.unparser.trees import binary, call, case, cast, number
 from shared.plan.expressions import Call, Constant
 from shared.plan.types import Type
@@ -25,6 +26,10 @@ def spark_number(node: Call, function: str, value: exp.Expr) -> exp.Expr | None:
         return _whole(function, value, type_)
     if function == "round" and type_.base in ("double", "real"):
         return _rounded(node, value, type_)
+    if function == "round" and type_.base in INTEGERS:
+        digits = node.arguments[1:]
+        known = all(isinstance(each, Constant) and value_of(each) is not None for each in digits)
+        return value if known else None
     if function == "abs" and type_.base == "decimal" and type_.numbers[0] > SPARK_DIGITS:
         below = binary(exp.LT, value, cast(number(0), type_, "spark"))
         return case([(below, negated(value.copy(), type_))], value.copy())

@@ -92,9 +92,7 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
         if rounded and rounded.adjusted() >= precision - scale:
             raise out_of_range(f"decimal overflow: {rounded:f}")
         return rounded
-    if digits >= 0:
-        return value
-    return int(Decimal(value).quantize(Decimal(1).scaleb(min(-digits, _MOST_DIGITS)), ROUND_HALF_UP, _WIDE))
+    return value  # whole numbers stay as they are in Presto, also for digits before the point
 
 
 def _whole(rounding: str) -> Callable[..., object]:

@@ -32,10 +32,10 @@ def _whole(function: str) -> Rule:
 def _round(asked: Asked) -> Form | None:
     value, type_ = asked.arguments[0], asked.kinds[0]
     digits = asked.constant(1) if len(asked.arguments) > 1 else 0
+    if type_.base in INTEGERS and digits is not None:
+        return Form(value)
     if digits is None or not 0 <= digits <= 15:
         return None
-    if type_.base in INTEGERS:
-        return Form(value)
     if type_.base in FLOATS:
         wide, factor = f"CAST({value} AS DOUBLE)", double(f"1e{digits}")
         rounded = f"round({wide} * {factor}) / {factor}" if digits else f"round({wide})"
