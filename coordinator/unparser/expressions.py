@@ -52,7 +52,8 @@ from coordinator.unparser.repeated_values import (
     without_repeated,
 )
 from coordinator.unparser.session_zone import session_zone
-from coordinator.unparser.spark_numbers import SPARK_DIGITS, SPARK_NUMBERS, negated, spark_number
+from coordinator.unparser.spark_numbers import SPARK_DIGITS, negated
+from coordinator.unparser.spark_overloads import spark_overload
 from coordinator.unparser.spark_programs import program
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
@@ -218,10 +219,9 @@ def _call(node: Call, dialect: str) -> exp.Expr:
 
 def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     type_ = typed(node)
-    if dialect == "spark" and function in SPARK_NUMBERS:
-        exact = spark_number(node, function, arguments[0])
-        if exact is not None:
-            return exact
+    made = spark_overload(node, function, arguments) if dialect == "spark" else None
+    if made is not None:
+        return made
     if function in ("concat", "length", "element_at", "typeof"):
         special = _overloaded(node, function, arguments, dialect)
         if special is not None:

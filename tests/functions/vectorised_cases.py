@@ -218,6 +218,7 @@ DATES = (
     *(f"date_trunc('{u}', m)" for u in ("millisecond", "second", "minute", "hour")), "date(m)", "date(t)",
     *(f"date_add('{u}', j, {v})" for u in ("day", "week", "month", "quarter", "year") for v in ("x", "m", "z")),
     *(f"date_add('{u}', -3, m)" for u in ("millisecond", "second", "minute", "hour")),
+    *(f"date_add('{u}', {n}, x)" for u in ("day", "week", "month", "quarter", "year") for n in (7, -13)),
     *(f"date_diff('{u}', x, y)" for u in ("day", "week", "month", "quarter", "year")),
     *(f"date_diff('{u}', m, n)" for u in ("millisecond", "second", "minute", "hour", "day", "week", "month", "year")),
     "x + INTERVAL '1' DAY", "x - INTERVAL '3' MONTH", "m + INTERVAL '90' MINUTE", "m - INTERVAL '1' YEAR",
