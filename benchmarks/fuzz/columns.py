@@ -31,11 +31,9 @@ from coordinator.unparser.session_zone import in_session_zone
 from coordinator.values.python_functions import runs_programs
 from shared.errors import ProcessionError
 from tests.execution import FakeExecution
-from tests.functions.test_vectorised import _program as program
-from tests.functions.test_vectorised import _sql as embedded_sql
+from tests.functions.test_vectorised import embedded_sql, program
 from tests.functions.vectorised_cases import TYPES, table
-from tests.spark.test_column_expressions import SPARK_RULES, same
-from tests.spark.test_column_expressions import _sql as spark_sql
+from tests.spark.test_column_expressions import SPARK_RULES, same, spark_sql
 
 Run = Callable[[str, pa.Table], list[Any]]
 

@@ -34,6 +34,10 @@ def asks_chance(expression: RowExpression) -> bool:
     return any(isinstance(e, Call) and e.displayName.lower() in VOLATILE for e in walk_expression(expression))
 
 
+_LAZY = ("IF", "SWITCH", "WHEN", "COALESCE", "AND", "OR")
+"""Forms that may leave out what follows the first argument."""
+
+
 class ProgramBuilder:
     """Builds the steps of expressions that share their ``columns``: variables, and calls that only an engine knows."""
 
@@ -42,6 +46,7 @@ class ProgramBuilder:
         self.volatile = False
         self._refuse, self._by_engine = refuse, by_engine
         self._tried = 0
+        self._lazy = 0
 
     def expression(self, node: RowExpression, parameters: frozenset[str] = frozenset()) -> list[Any]:
         """The steps; ``parameters`` are those of the lambdas around. Raises what ``refuse`` makes."""
@@ -53,7 +58,7 @@ class ProgramBuilder:
                 return ["constant", encoded(value_of(node), type_), str(type_)]
             case Lambda():
                 names = list(node.arguments)
-                return ["lambda", names, self.expression(node.body, parameters | set(names))]
+                return ["lambda", names, self._perhaps(node.body, parameters | set(names))]
             case SpecialForm():
                 return self._form(node, parameters)
             case Call():
@@ -71,8 +76,19 @@ class ProgramBuilder:
             inner = [self.expression(node.arguments[0], parameters), ["constant", value_of(index), "integer"]]
         else:
             node = _with_operators(node)
-            inner = [self.expression(a, parameters) for a in node.arguments]
+            lazy = node.form in _LAZY
+            inner = [
+                (self._perhaps if lazy and place else self.expression)(argument, parameters)
+                for place, argument in enumerate(node.arguments)
+            ]
         return ["form", node.form, str(typed(node)), inner]
+
+    def _perhaps(self, node: RowExpression, parameters: frozenset[str]) -> list[object]:
+        """The steps of what is not computed for every row: an engine's column would be, and could fail."""
+        self._lazy += 1
+        made = self.expression(node, parameters)
+        self._lazy -= 1
+        return made
 
     def _call(self, node: Call, parameters: frozenset[str]) -> list[Any]:
         handle = node.functionHandle
@@ -107,7 +123,7 @@ class ProgramBuilder:
         ]
 
     def _argument(self, call: Call, node: RowExpression, parameters: frozenset[str]) -> list[object]:
-        own = self._by_engine is not None and self._by_engine(call, node, self._tried > 0)
+        own = self._by_engine is not None and self._by_engine(call, node, self._tried + self._lazy > 0)
         return self._column(node) if own and not _reads(node, parameters) else self.expression(node, parameters)
 
 

@@ -217,7 +217,7 @@ def operator_in_python(node: Call, operator: str, dialect: str) -> bool:
     types = [typed(argument) for argument in node.arguments]
     if _of_types_in_python(operator, types, dialect) or _hours_on_date(node, types):
         return True
-    if types[-1].base == "interval year to month" and carries_zone(node.arguments[0]):
+    if any(k.base == "interval year to month" for k in types) and any(map(carries_zone, node.arguments)):
         return True  # months by the clocks of its zone
     return _decimals_in_python(operator, types, typed(node), dialect)
 

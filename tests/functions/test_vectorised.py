@@ -37,15 +37,15 @@ def engine() -> Iterator[LocalEngine]:
     local.close()
 
 
-def _sql(text: str) -> str:
+def embedded_sql(text: str) -> str:
     fields = tuple(ScopeField(name, Variable(name=name, type=kind)) for name, kind in TYPES.items())
     node = analyze_expression(parse_expression(text), Context(Session(user="test"), Scope(fields)))
     return str(expression(node, "duckdb").sql(dialect="duckdb"))
 
 
-def _program(text: str, *, tried: bool = True) -> str:
+def program(text: str, *, tried: bool = True) -> str:
     with patch.object(vectorised, "RULES", {}), patch.object(lambdas, "LAMBDAS", {}):
-        return _sql(f"try({text})" if tried else text)
+        return embedded_sql(f"try({text})" if tried else text)
 
 
 def _cells(engine: LocalEngine, text: str, rows: Any) -> list[Any]:
@@ -64,9 +64,9 @@ def _same(a: Any, b: Any) -> bool:
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_every_row_is_as_the_program_says(engine: LocalEngine, text: str) -> None:
-    own = _sql(text)
+    own = embedded_sql(text)
     assert not runs_programs(own), own
-    wanted = _cells(engine, _program(text), _ROWS)
+    wanted = _cells(engine, program(text), _ROWS)
     rows = _ROWS
     try:
         found = _cells(engine, own, rows)
@@ -101,7 +101,7 @@ def test_every_row_is_as_the_program_says(engine: LocalEngine, text: str) -> Non
 )
 def test_patterns_that_one_library_refuses_are_left_to_programs(pattern: str) -> None:
     """The program says whether Presto takes them, and what they find."""
-    assert runs_programs(_sql(f"regexp_like(t, '{pattern}')"))
+    assert runs_programs(embedded_sql(f"regexp_like(t, '{pattern}')"))
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_patterns_that_one_library_refuses_are_left_to_programs(pattern: str) ->
     ],
 )
 def test_bodies_that_are_programs_may_fail_or_grow_are_left_to_one_program(text: str) -> None:
-    assert runs_programs(_sql(text))
+    assert runs_programs(embedded_sql(text))
 
 
 def test_elements_that_are_rows(engine: LocalEngine) -> None:
     rows = "transform(e, x -> CAST(ROW(x, t) AS ROW(a bigint, b varchar)))"
-    own = _sql(f"transform(filter({rows}, r -> r.a > 1), r -> r.b || CAST(r.a AS varchar))")
+    own = embedded_sql(f"transform(filter({rows}, r -> r.a > 1), r -> r.b || CAST(r.a AS varchar))")
     assert not runs_programs(own)
-    wanted = _program("transform(filter(e, x -> x > 1), x -> t || CAST(x AS varchar))")
+    wanted = program("transform(filter(e, x -> x > 1), x -> t || CAST(x AS varchar))")
     assert _cells(engine, own, _ROWS) == _cells(engine, wanted, _ROWS)
 
 
 def test_groups_that_are_repeated_are_left_to_programs() -> None:
-    assert runs_programs(_sql("regexp_extract(u, '(o*)+', 1)"))
+    assert runs_programs(embedded_sql("regexp_extract(u, '(o*)+', 1)"))

@@ -24,7 +24,7 @@ from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
 from shared.spi.session import Session
 from tests.execution import FakeExecution as Execution
-from tests.functions.test_vectorised import _program as program
+from tests.functions.test_vectorised import program
 from tests.functions.vectorised_cases import EXPRESSIONS, TYPES, table
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -51,7 +51,7 @@ EXCEPTED = {
 _FIELDS = tuple(ScopeField(name, Variable(name=name, type=kind)) for name, kind in TYPES.items())
 
 
-def _sql(text: str) -> str:
+def spark_sql(text: str) -> str:
     node = analyze_expression(parse_expression(text), Context(Session(user="test"), Scope(_FIELDS)))
     return str(expression(node, "spark").sql(dialect="spark"))
 
@@ -98,7 +98,7 @@ def columns(engine: SparkEngine) -> Iterator[Callable[[Sequence[str], str], list
         return [c.to_pylist() for c in pa.Table.from_batches(engine.run(sql, Execution(), (values,))).columns]
 
     def asked(texts: Sequence[str], condition: str) -> list[list[Any]]:
-        wanted = ", ".join(f"{_sql(text)} AS c{i}" for i, text in enumerate(texts))
+        wanted = ", ".join(f"{spark_sql(text)} AS c{i}" for i, text in enumerate(texts))
         # A table's timestamps have no zone.
         naive = ", ".join(f"CAST({c} AS TIMESTAMP_NTZ) AS {c}" if TYPES.get(c) == "timestamp" else c for c in names)
         return run(
@@ -123,7 +123,7 @@ _TEXTS = tuple(text for text in EXPRESSIONS if text not in EXCEPTED)
 
 @pytest.mark.parametrize("first", range(0, len(_TEXTS), _AT_ONCE))
 def test_every_row_is_as_the_programs_say(columns: Callable[[Sequence[str], str], list[list[Any]]], first: int) -> None:
-    texts = [text for text in _TEXTS[first : first + _AT_ONCE] if not runs_programs(_sql(text))]
+    texts = [text for text in _TEXTS[first : first + _AT_ONCE] if not runs_programs(spark_sql(text))]
     wanted = {text: _wanted(text) for text in texts}
     plain = [text for text in texts if not wanted[text][1]]
     wrong: list[str] = []

@@ -194,6 +194,8 @@ BRANCHES = (
 )
 LAZY = (
     "IF(n < 4 AND CAST(json_extract(j, '$.v') AS varchar) = '7', n, -n)",
+    "IF(n > 0, date_parse(CAST(8096 / n AS varchar), '%Y'), CAST(parse_datetime('2024', 'yyyy') AS timestamp))",
+    "IF(n <> 4, from_iso8601_timestamp(json_extract_scalar(json_format(json_parse(j)), '$.t')), parse_datetime('2024', 'yyyy'))",
     "IF(json_array_length(j) > 0 AND date_parse(s, '%Y-%m-%d') > TIMESTAMP '2024-01-01 00:00:00', 1, 2)",
 )
 """Spark would compute the second part for all rows, were it Python."""
